@@ -46,6 +46,12 @@ def test_names_that_are_no_ids_get_a_checksum(corpus):
     assert sorted(ids) == sorted(recording_id(name) for name in names)
 
 
+@pytest.mark.parametrize("pair", [("a.wav", "a.flac"), ("a/b.wav", "a_b.wav")])
+def test_two_recordings_with_one_id_are_rejected_by_the_names_of_both(pair, corpus):
+    (rejection,) = listing(corpus(dict.fromkeys([*pair, "c.wav"], ""))).rejected
+    assert all(name in rejection.reason for name in pair)
+
+
 def test_a_folder_that_cannot_be_read_is_not_left_out(corpus, monkeypatch):
     root, scan = corpus({"a.wav": "", "locked/b.wav": ""}), os.scandir
 
@@ -91,3 +97,8 @@ def test_a_format_that_cannot_be_read_is_rejected_unless_it_was_converted(corpus
     assert ids_of(root) == {"b": "b.wav", "c": "c.opus"}
     (rejection,) = listing(root).rejected
     assert "a.m4a: .m4a files cannot be read; convert them to WAV" in rejection.reason
+
+
+def test_the_name_of_a_recording_is_stored_beside_its_id(corpus):
+    (utterance,) = listing(corpus({"My take 1.wav": ""})).utterances
+    assert utterance.name == "My take 1.wav"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from config.preprocess import CorpusConfig
-from preprocessors.collector import AudioFiles, Collector, read_text, require_layout
+from preprocessors.collector import AudioFiles, Collector, audio_in, read_text, require_layout
 from preprocessors.manifest import Rejection
 from utils.errors import InputError
 
@@ -33,6 +33,15 @@ def test_entries_become_utterances_or_rejections_sorted_by_id():
     ]
 
 
+def test_a_corpus_without_usable_entries_is_an_error_with_the_first_reasons():
+    collector = Collector("mini", CorpusConfig())
+    collector.add("a", "", [Path("a.wav")], "t.csv:1")
+    with pytest.raises(
+        InputError, match=r"no usable utterances, 1 rejected\n  t\.csv:1: the text is"
+    ):
+        collector.listing()
+
+
 def test_audio_is_found_in_the_folders_by_its_name_with_or_without_suffix(root):
     files = AudioFiles(root, (".", "wavs"))
     assert files.find("a") == [root / "wavs/a.flac", root / "wavs/a.wav"]
@@ -40,6 +49,11 @@ def test_audio_is_found_in_the_folders_by_its_name_with_or_without_suffix(root):
     assert files.find("c") == files.find("c.mp3") == [root / "c.WAV"]
     assert files.find("missing") == []
     assert files.unlisted() == ["wavs/b.flac"]
+
+
+def test_hidden_files_are_no_audio(root):
+    assert list(audio_in(root / "wavs")) == ["a", "b"]
+    assert audio_in(root / "nowhere") == {}
 
 
 def test_another_layout_is_an_error_that_names_the_folder_that_fits(root):

@@ -110,6 +110,11 @@ def test_a_corpus_that_cannot_be_read_is_an_error_with_the_remedy(tmp_path, name
         read_corpus(name, tmp_path / "none", config)
 
 
+def test_a_dataset_without_a_path_is_an_error_that_says_which_key_to_set():
+    with pytest.raises(InputError, match=r"dataset_path\.VCTK is ''"):
+        dataset_folder("VCTK", {"LJSpeech": "data"})
+
+
 def test_relative_dataset_paths_start_at_the_repository_root():
     assert dataset_folder("x", {"x": "data/x"}) == ROOT / "data/x"
     assert dataset_folder("x", {"x": "/data/x"}) == Path("/data/x")
@@ -128,6 +133,7 @@ def test_the_licence_of_a_published_corpus_is_known_and_that_of_ones_own_is_what
     assert published("mine", CorpusConfig(format="ljspeech")) is None
     assert archive_of("LJSpeech", CorpusConfig()).url.endswith("LJSpeech-1.1.tar.bz2")
     assert archive_of("mine", CorpusConfig(format="ljspeech")) is None
+    assert archive_of("mine", CorpusConfig(format="folder")) is None
 
 
 @pytest.mark.parametrize("content", ["[]", "{}", '{"source": "the web"}'])
@@ -259,6 +265,12 @@ def test_a_second_call_fetches_nothing(server, tmp_path):
     fetch(archive, tmp_path / "tiny")
     fetch(archive, tmp_path / "tiny")
     assert server.requests == [None]
+
+
+def test_the_licence_is_said(server, tmp_path, caplog):
+    with caplog.at_level("INFO", logger="arion"):
+        fetch(server.archive("tiny.tar.bz2"), tmp_path / "tiny")
+    assert "Tiny 1.0: public domain" in caplog.messages
 
 
 def test_an_interrupted_download_goes_on_where_it_ended(server, tmp_path):

@@ -5,6 +5,7 @@ from preprocessors import ljspeech
 from preprocessors.folder import utterances
 from utils.errors import InputError
 
+NAMES = ["anna", "bob", "carl", "dora"]
 TWO = [("a", "Mine", "One, two."), ("b", "Mine", "Three.")]
 
 
@@ -30,6 +31,8 @@ def listing(root, **options):
         ("a.wav|1|A text.\nb.wav|1|B text.\nc.wav|2|C text.\nd.wav|2|D text.", {},
          [("a", "Mine_1", "A text."), ("b", "Mine_1", "B text."), ("c", "Mine_2", "C text."),
           ("d", "Mine_2", "D text.")]),
+        ("\n".join(f"{id}.wav|{who}|Of {id}." for id, who in zip("abcd", NAMES, strict=True)), {},
+         [(id, f"Mine_{who}", f"Of {id}.") for id, who in zip("abcd", NAMES, strict=True)]),
         ("a.wav|1|one\nb.wav|2|two", {}, [("a", "Mine", "one"), ("b", "Mine", "two")]),
         # quotes of all cells, of a column, and of the cells that need them
         *((f'"id"{mark}"text"\n"a"{mark}"One{mark} ""two""."', {"delimiter": mark},

@@ -2,6 +2,7 @@ import pytest
 
 from config.preprocess import CorpusConfig
 from preprocessors.libritts import utterances
+from preprocessors.manifest import Rejection
 from utils.errors import InputError
 
 CHAPTER = "train-clean-100/103/1241"
@@ -27,6 +28,14 @@ def test_all_subsets_are_listed_with_their_speakers(corpus):
         ("84_121123_000007_000001", "LibriTTS_84", "Maximilian."),
     ]
     assert (found.rejected, found.notices) == ([], [])
+
+
+def test_a_text_without_audio_is_rejected(corpus):
+    text = f"{CHAPTER}/103_1241_000001_000000.normalized.txt"
+    reason = f"{text}: no audio file 103_1241_000001_000000 (.wav, .flac, .mp3 ...)"
+    assert listing(corpus(FILES | {text: "Lost."})).rejected == [
+        Rejection("103_1241_000001_000000", "corpus", reason)
+    ]
 
 
 def test_the_same_id_in_two_subsets_is_rejected_by_both_names(corpus):

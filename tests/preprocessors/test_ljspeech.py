@@ -4,7 +4,7 @@ import pytest
 
 from config.preprocess import CorpusConfig
 from preprocessors.ljspeech import utterances
-from preprocessors.manifest import Utterance
+from preprocessors.manifest import Rejection, Utterance
 from utils.errors import InputError
 
 DEMO = Path(__file__).parents[2] / "egs/_demo/LJSpeech-mini"
@@ -51,6 +51,18 @@ def test_byte_order_mark_and_any_line_end_are_accepted(corpus, line_end):
     text = f"\ufeffa|One.{line_end}{line_end}b|Two.{line_end}"
     root = corpus({"metadata.csv": text, "wavs/a.wav": "", "wavs/b.wav": ""})
     assert [(u.id, u.text) for u in listing(root).utterances] == [("a", "One."), ("b", "Two.")]
+
+
+def test_wrong_column_count_is_rejected_with_its_line(corpus):
+    table = "a|One.|One.\nb|Two.\nc|T|h|ree\nd|Four|Four\n"
+    files = {f"wavs/{name}.wav": "" for name in "abcd"}
+    found = listing(corpus({"metadata.csv": table, **files}))
+    assert [u.id for u in found.utterances] == ["a", "d"]
+    wanted = "columns, expected 3 (id, text, normalized)"
+    assert found.rejected == [
+        Rejection("b", "corpus", f"metadata.csv:2: 2 {wanted}"),
+        Rejection("c", "corpus", f"metadata.csv:3: 4 {wanted}"),
+    ]
 
 
 def test_audio_that_is_not_listed_is_counted_in_a_notice(corpus):

@@ -61,6 +61,11 @@ def test_manifest_with_an_unsafe_id_is_refused(tmp_path):
         read_utterances(tmp_path)
 
 
+def test_sizes_are_exact_shares():
+    splits = split_ids(SECONDS, SplitConfig(valid=0.02, test=0.03))
+    assert [len(ids) for ids in splits] == [190, 4, 6, 6]
+
+
 def test_order_of_the_ids_does_not_matter():
     backwards = dict(reversed(list(SECONDS.items())))
     assert split_ids(backwards, SplitConfig()) == split_ids(SECONDS, SplitConfig())
@@ -101,6 +106,13 @@ def test_listed_ids_are_held_out_even_of_a_speaker_without_others():
     assert (splits.test, splits.valid) == (["u070"], ["u064"])
 
 
+def test_listed_ids_make_up_their_split():
+    options = SplitConfig(test_ids=("u007", "u003"), valid_ids=("u100",))
+    splits = split_ids(SECONDS, options)
+    assert (splits.test, splits.valid) == (["u003", "u007"], ["u100"])
+    assert len(splits.train) == 197
+
+
 def test_listed_test_ids_leave_the_share_for_validation():
     splits = split_ids(SECONDS, SplitConfig(test_ids=("u007",), valid=0.1))
     assert (len(splits.test), len(splits.valid)) == (1, 20)
@@ -123,6 +135,18 @@ def test_a_single_golden_item_is_of_middle_length():
     test_ids = ("u000", "u050", "u060")
     splits = split_ids(SECONDS, SplitConfig(test_ids=test_ids, golden_size=1))
     assert splits.golden_test == ["u050"]
+
+
+def test_splits_survive_writing_and_reading(tmp_path):
+    splits = split_ids(SECONDS, SplitConfig())
+    write_splits(tmp_path, splits)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "golden_test.json",
+        "test.json",
+        "train.json",
+        "valid.json",
+    ]
+    assert read_splits(tmp_path) == splits
 
 
 @pytest.mark.parametrize(
@@ -161,3 +185,8 @@ def test_a_split_gives_its_utterances_in_order_and_a_foreign_id_is_named(tmp_pat
     assert read_split(tmp_path, "train") == [spoken[1], spoken[0]]
     with pytest.raises(InputError, match=r"d is not in manifest\.jsonl; run stage 1 again"):
         read_split(tmp_path, "test")
+
+
+@pytest.mark.parametrize("id", ["LJ001-0001", "p225_003", "_", "7", "a.b-c", "x" * 128])
+def test_ids_that_are_safe_file_names_are_accepted(id):
+    assert check_id(id) == id

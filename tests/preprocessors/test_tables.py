@@ -39,6 +39,13 @@ def test_a_name_that_is_no_id_gets_one_and_is_stored_beside_it(corpus, tmp_path,
     assert list(read_utterances(tmp_path).values()) == found
 
 
+def test_different_names_have_different_ids(corpus):
+    names = ["clip 2", "clip_2", "clip  2", "clip(2)", "clip-2", "clip.2", "clîp 2"]
+    table = "".join(f"{name}|{n}\n" for n, name in enumerate(names))
+    found = listing(corpus({"metadata.csv": table, **{f"{name}.wav": "" for name in names}}))
+    assert len({u.id for u in found.utterances}) == len(names)
+
+
 @pytest.mark.parametrize("forms", [("NFC", "NFD"), ("NFD", "NFC")])
 def test_an_accent_is_found_however_a_disk_writes_it(corpus, forms):
     in_table, on_disk = (unicodedata.normalize(form, "Zoë réglée") for form in forms)
@@ -74,6 +81,13 @@ def test_the_folders_of_another_computer_are_left_out(corpus, start):
     assert [u.id for u in listing(root).utterances] == ["anna_a", "bob_a"]
 
 
+def test_an_absolute_path_elsewhere_is_not_opened(corpus, tmp_path):
+    (tmp_path / "secret.wav").touch()
+    root = corpus({"metadata.csv": f"a|1\n{tmp_path}/secret.wav|2\n", "a.wav": ""})
+    (rejection,) = listing(root).rejected
+    assert f"metadata.csv:2: no audio file {tmp_path}/secret" in rejection.reason
+
+
 @pytest.mark.parametrize("suffix", [".wav", ".FLAC", ".mp3", ".ogg", ".opus", ".aiff", ".w64"])
 def test_every_format_of_the_audio_library_is_found(corpus, suffix):
     root = corpus({"metadata.csv": f"a|1\nb{suffix}|2\n", f"a{suffix}": "", f"wavs/b{suffix}": ""})
@@ -97,6 +111,18 @@ def test_two_recordings_of_one_id_are_rejected_by_the_names_of_both(corpus, name
     (rejection,) = listing(root).rejected
     assert all(str(root / name) in rejection.reason for name in names)
     assert "remove or rename all but one" in rejection.reason
+
+
+def test_a_suffix_in_the_table_chooses_one_of_two_recordings(corpus):
+    root = corpus({"metadata.csv": "a.flac|1\n", "a.wav": "", "a.flac": ""})
+    assert files_of(root) == {"1": "a.flac"}
+
+
+def test_file_lists_of_other_toolkits_are_read(corpus):
+    root = corpus({"list.txt": "DUMMY1/a.wav|One, two.\nDUMMY1/b.wav|Three.\n", "wavs/a.wav": ""})
+    found = listing(root, table="list.txt")
+    assert [(u.id, u.text) for u in found.utterances] == [("a", "One, two.")]
+    assert "no audio file DUMMY1/b" in found.rejected[0].reason
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,14 @@ def test_recordings_of_a_speaker_without_texts_are_counted_in_a_notice(corpus):
     assert notice.startswith("VCTK: audio files without a text are left out (2): wav48_")
 
 
+def test_a_folder_of_another_layout_is_an_error_that_names_the_key(corpus):
+    root = corpus({"wavs/a.wav": ""})
+    with pytest.raises(
+        InputError, match=r"expected txt/<speaker>/<id>\.txt and wav48_.*set dataset_path\.VCTK"
+    ):
+        listing(root)
+
+
 @pytest.mark.parametrize(
     "files",
     [
@@ -67,3 +75,16 @@ def test_a_layout_without_utterances_is_an_error_with_what_the_folder_holds(corp
     kinds = "" if None in files.values() else r"1 \.(txt|lab|wav) \(.*p225_001.*\)"
     with pytest.raises(InputError, match=rf"expected txt/<speaker>/<id>\.txt .* holds .*{kinds}"):
         listing(root)
+
+
+def test_names_with_blanks_get_safe_ids(corpus):
+    root = corpus({"txt/p1/take 1.txt": "Hello.", "wav48/p1/take 1.wav": ""})
+    (utterance,) = listing(root).utterances
+    assert (utterance.name, utterance.audio.name) == ("take 1", "take 1.wav")
+
+
+def test_two_recordings_of_one_id_are_rejected_by_the_names_of_both(corpus):
+    copy = {"wav48_silence_trimmed/p225/p225_001_mic1.wav": ""}
+    (rejection,) = listing(corpus(RELEASE_092 | copy)).rejected
+    assert "p225_001_mic1.flac and " in rejection.reason
+    assert "p225_001_mic1.wav; remove or rename" in rejection.reason

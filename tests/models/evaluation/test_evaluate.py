@@ -119,6 +119,13 @@ def test_all_leaves_out_what_is_not_installed_and_says_so_once(copies, monkeypat
     assert read_json(copies.folders[0] / "scores.json")["skipped"] == report.skipped
 
 
+def test_a_metric_that_was_asked_for_and_is_not_installed_is_an_error(copies, monkeypatch):
+    without_pesq(monkeypatch)
+    with pytest.raises(InputError, match=r"--metrics pesq: not installed \(pip install pesq\)"):
+        evaluate(copies, only("mel_l1", "pesq"), n_jobs=1)
+    assert not (copies.folders[0] / "scores.json").exists()
+
+
 def test_a_metric_that_does_not_apply_is_refused_before_any_resynthesis(tmp_path, monkeypatch):
     def resynthesise(*_):
         raise AssertionError("resynthesised")
@@ -162,6 +169,15 @@ def test_recordings_without_a_text_have_no_word_error(tmp_path, caplog):
     assert "without cer, wer, words: lacks a text (--texts) in English" in caplog.text
     with pytest.raises(InputError, match=r"--metrics wer: lacks a text .* in English"):
         evaluate(inputs, only("wer"), n_jobs=1)
+
+
+def test_utterances_without_a_score_are_logged(copies, monkeypatch, caplog):
+    score = METRICS["mel_l1"].score
+    set_score(monkeypatch, "mel_l1", lambda copy: None if len(copy.wav) < 4000 else score(copy))
+    with caplog.at_level("WARNING", "arion"):
+        report = evaluate(copies, only("mel_l1"), n_jobs=1)
+    assert report.scores["mel_l1"].n == 1
+    assert "no mel_l1 of 1 of 2 (lacks a whole frame): rec-008" in caplog.text
 
 
 def test_only_a_data_set_or_a_whole_split_is_scored(tmp_path, copies):

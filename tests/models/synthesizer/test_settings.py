@@ -115,7 +115,10 @@ def test_the_record_of_settings_is_ready_for_json():
     assert set(RECORDED) == set(settings.record())
 
 
-NO_LIST, NO_HZ = r"^pitch is .*; expected a list of Hz, one for each ph", "^value 2 of the pitch is"
+NO_LIST, NO_HZ = (
+    r"^pitch is .*; expected a list of Hz, one for each ph",
+    "^value 2 of the pitch is .*; expected Hz, 0 where",
+)
 TWICE = "acts on predicted pitch, and the pitch of this text is given; leave one of them out"
 NO_FACTOR, NO_FRAMES = (
     "{}_control is .*; expected a number from 0.1 to 10$",
@@ -129,7 +132,7 @@ NO_FACTOR, NO_FRAMES = (
         *(
             ({f"{name}_control": value}, NO_FACTOR.format(name))
             for name in ("pitch", "energy", "duration")
-            for value in (0, -1, math.nan, 11, "1", None, True)
+            for value in (0, -1, math.nan, math.inf, 11, "1", None, True)
         ),
         *(
             ({"pitch": pitch}, NO_LIST)

@@ -63,6 +63,16 @@ def test_marks_everywhere_change_no_phone(voice, text):
     assert say(voice, content).phone_names == voice(text).phone_names
 
 
+def test_rate_changes_the_durations_of_its_phones_alone(voice):
+    speech, plain = say(voice, marked('<prosody rate="25%">', "</prosody>")), voice(PLAIN)
+    assert speech.phone_names == plain.phone_names
+    for word in ("The", "story", "was", "told"):
+        assert np.diff(frames(speech, word)) == np.diff(frames(plain, word))
+    for word in ("very", "long"):
+        ratio = np.diff(frames(speech, word)) / np.diff(frames(plain, word))
+        assert ratio == pytest.approx(4, rel=0.1)
+
+
 def test_nested_rates_and_the_setting_multiply(voice):
     content = marked('<prosody rate="50%">', '<prosody rate="50%"> old</prosody></prosody>')
     speech, plain = say(voice, content, duration_control=2.0), voice(PLAIN.replace("g ", "g old "))
@@ -101,7 +111,7 @@ def test_emphasis_is_slower_and_higher_and_can_be_reduced(voice):
         assert f0 == pytest.approx(higher, rel=0.03)
 
 
-@pytest.mark.parametrize("seconds", [0, 0.02, 0.35])
+@pytest.mark.parametrize("seconds", [0, 0.02, 0.1, 0.35, 2])
 @pytest.mark.parametrize("text", ["One {} two", "One, {} two", "One. {} Two", "One {} ... two. {}"])
 def test_a_break_lasts_its_time_within_a_hop_whatever_the_pauses_there(voice, text, seconds):
     content = text.replace("{}", f'<break time="{round(1000 * seconds)}ms"/>')

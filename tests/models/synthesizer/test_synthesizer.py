@@ -526,6 +526,12 @@ def test_stray_punctuation_between_sentences_does_no_harm(voice):
     assert [word.text.lower() for word in voice("Yes. ... No.").words] == ["yes", "no"]
 
 
+def test_a_single_short_word_is_spoken(voice):
+    speech = voice("Oh")
+    assert [word.text.lower() for word in speech.words] == ["oh"]
+    assert speech.seconds > 0.1
+
+
 def test_phones_written_inline_are_spoken(voice):
     assert voice("{HH AH0 L OW1}").phone_names[1:5] == ("HH", "AH0", "L", "OW1")
 
@@ -602,7 +608,7 @@ def test_griffin_lim_gives_a_text_by_its_sentences(voice):
     pieces = list(plain.generate("One. And two."))
     assert len(pieces) == 3  # with the pause
     # the search for phases magnifies what a batch rounds otherwise
-    assert rms(np.concatenate(pieces) - plain("One. And two.").wav) < 0.01 * rms(pieces[0])
+    assert np.abs(np.concatenate(pieces) - plain("One. And two.").wav).max() < 1e-3
 
 
 def test_the_first_piece_comes_before_the_second_sentence_is_computed(voice, monkeypatch):
@@ -779,6 +785,7 @@ def test_white_space_is_spoken(voice):
             for seed in (None, "1", 1.0, -1, 2**63)
         ),
         ({"speaker": 5}, r"no speaker 5 \(known: one\)"),
+        ({"pitch_control": 99}, "^pitch_control is 99"),
         ({"pitch": 5}, "^pitch is 5; expected a list of Hz"),
         ({"pitch": "abc"}, "^pitch is 'abc'; expected a list of Hz"),
         ({"pitch_transform": "amplify"}, "^pitch_transform is 'amplify'; expected 'flatten'"),

@@ -89,6 +89,10 @@ def aligned(text, start_s, end_s, pause="", phones=("AA1", "B")):
     return AlignedWord(text, tuple(timed), pause)
 
 
+def test_pauses_are_read_from_between_the_words():
+    assert pauses_after(SPOKEN) == ["<,>", "", "<?>"]
+
+
 def test_a_boundary_between_words_in_letters_lasts_as_long_as_the_silence_there():
     spoken = SpokenText(
         text="so a b.",

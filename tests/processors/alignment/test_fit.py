@@ -64,6 +64,11 @@ def test_suspicious_recordings_are_warned_of_and_others_are_not(tmp_path, caplog
     assert "u1:" not in caplog.text
 
 
+def test_an_aligner_that_gives_no_scores_leaves_no_file(tmp_path):
+    list_misfits(tmp_path, utterances("u1"), {})
+    assert list(tmp_path.iterdir()) == []
+
+
 def check(kept, extra=0.0):
     """Checks an alignment that has phones in these places; `extra` is added to the recording."""
     names = tuple(name if n in kept else "<sp>" for n, name in enumerate(NAMES))
@@ -173,13 +178,13 @@ def test_no_textgrid_of_the_demo_is_rejected():
 @pytest.mark.parametrize("share", [0.5, 0.8])
 @pytest.mark.parametrize("has_words", [True, False])
 def test_textgrids_that_end_early_are_rejected(share, has_words):
-    for one in real()[::4]:
+    for one in real():
         grid = one.grid if has_words else one.grid._replace(words=[])
         assert one.check(cut(grid, share)).startswith("rejected: "), one.spoken.text
 
 
 def test_textgrids_that_end_a_little_early_are_rejected_or_reported():
-    for one in real()[::3]:
+    for one in real():
         grid = cut(one.grid, 0.95)
         lost_s = one.grid.phones[-1].end_s - grid.phones[-1].end_s
         found = one.check(grid)

@@ -9,10 +9,11 @@ from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
 from processors.alignment.aligner import AlignmentError, make_aligner
 from processors.dataset.store import FeatureStore
+from processors.extraction.fingerprint import read_fingerprint
 from processors.records import SpokenText, Word, WordPhones
-from tests.processors.small_corpus import DEMO, config_of, copy_corpus, prepare_dataset
+from tests.processors.small_corpus import DEMO, config_of, copy_corpus, prepare_dataset, texts
 from tests.processors.utterances import RATE, sing
-from utils.files import read_json
+from utils.files import read_json, read_jsonl
 
 IDS = ["LJ001-0002", "LJ001-0008", "LJ002-0020", "LJ002-0035", "LJ011-0202"]
 SPOKEN = SpokenText("Ah.", "ah.", ("<sil>", "AA1", "<.>"), (Word("ah", 1, 2),))
@@ -90,3 +91,27 @@ def test_stage_1_stores_utterances_without_durations_and_statistics_of_frames(tm
     assert pooled["f0_phone"] == pooled["f0_frame"]
     assert pooled["energy_phone"] == pooled["energy_frame"]
     assert "<sp>" not in read_json(folder / "phones.json")
+
+
+def test_another_aligner_makes_the_features_again(tmp_path):
+    corpus = copy_corpus(tmp_path / "corpus", IDS)
+    folder = tmp_path / "data" / "LJSpeech"
+    prepare_dataset(config_of(corpus, tmp_path / "data", aligner="learned"), "LJSpeech", 1)
+    before = read_fingerprint(folder)
+    done = prepare_dataset(config_of(corpus, tmp_path / "data"), "LJSpeech", 1)
+
+    assert done.n_extracted == len(IDS)
+    assert FeatureStore(folder).timed
+    assert before.shards != read_fingerprint(folder).shards
+
+
+def test_an_utterance_with_too_many_phones_is_rejected_by_name(tmp_path):
+    corpus = copy_corpus(tmp_path / "corpus", IDS)
+    table = corpus / "metadata.csv"
+    said = texts()["LJ011-0202"]
+    table.write_text(table.read_text().replace(said, said * 12))
+    prepare_dataset(config_of(corpus, tmp_path / "data", aligner="learned"), "LJSpeech", 1)
+    (row,) = read_jsonl(tmp_path / "data" / "LJSpeech" / "rejected.jsonl")
+
+    assert (row["id"], row["stage"]) == ("LJ011-0202", "alignment")
+    assert "does the recording match its text" in row["reason"]

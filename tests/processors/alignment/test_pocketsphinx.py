@@ -13,7 +13,7 @@ from config.preprocess import PreprocessConfig
 from config.text import TextConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import pocketsphinx as aligner_module
-from processors.alignment.aligner import AlignmentError, make_aligner
+from processors.alignment.aligner import AlignmentError, find_aligner, make_aligner
 from processors.alignment.textgrid import read_textgrid
 from processors.records import SpokenText, Word
 from processors.text.symbols import PAUSES
@@ -171,3 +171,7 @@ def test_a_missing_package_is_named(monkeypatch):
     aligner_module._recogniser.cache_clear()
     with pytest.raises(InputError, match="pip install pocketsphinx"):
         align("LJ001-0002", MODERN)
+
+
+def test_alignments_are_computed_and_so_there_is_no_file():
+    assert find_aligner(CONFIG).files is None

@@ -87,6 +87,18 @@ def test_tiers_are_found_in_any_case_and_with_a_speaker(tmp_path, names):
     assert align(tmp_path, long_form({"notes": [], **tiers})).phones == SPOKEN.phones
 
 
+@pytest.mark.parametrize("label", ["sp", "SP", "sil", "SIL", "", "<eps>"])
+def test_silences_of_any_name_are_the_pause_of_the_text(tmp_path, label):
+    words, phones = (
+        [
+            (start, end, text if text not in ("", "sp", "sil") else label)
+            for start, end, text in tier
+        ]
+        for tier in (WORDS, PHONES)
+    )
+    assert align(tmp_path, long_form({"words": words, "phones": phones})).phones == SPOKEN.phones
+
+
 def test_gaps_are_silences(tmp_path):
     words, phones = (
         [one for one in tier if one[2] not in ("", "sp", "sil")] for tier in (WORDS, PHONES)
@@ -113,6 +125,21 @@ def test_phones_of_the_file_are_kept_whatever_the_lexicon_says(tmp_path):
     phones = [(start, end, {"AY1": "ɑɪ", "UW1": "AH0"}.get(p, p)) for start, end, p in PHONES]
     alignment = align(tmp_path, long_form({"words": WORDS, "phones": phones}))
     assert alignment.phones == ("<sil>", "HH", "ɑɪ", "<,>", "Y", "AH0", "<!>")
+
+
+def test_words_in_pieces_do_not_move_the_punctuation(tmp_path):
+    spoken = SpokenText(
+        text="Don't, well-known you.",
+        normalized="Don't, well-known you.",
+        phones=("<sil>", "D", "N", "<,>", "W", "N", "Y", "<.>"),
+        words=(Word("Don't", 1, 3), Word("well-known", 4, 6), Word("you", 6, 7)),
+    )
+    texts = ["do", "n't", "well", "known", "you"]
+    words = [(0.1 * i, 0.1 * (i + 1), text) for i, text in enumerate(texts, 1)]
+    phones = [(start, end, name) for (start, end, _), name in zip(words, "DNWNY", strict=True)]
+    alignment = align(tmp_path, long_form({"words": words, "phones": phones}), spoken)
+    assert alignment.phones == spoken.phones
+    assert durations(alignment)[3] == pytest.approx(0)
 
 
 def test_a_silence_within_a_hyphenated_word_is_a_short_pause(tmp_path):
@@ -196,9 +223,22 @@ def test_unusable_files_are_named_with_the_reason(tmp_path, content, message):
 def test_a_file_cut_anywhere_is_refused_or_whole(tmp_path, form):
     whole = form({"words": WORDS, "phones": PHONES}).encode()
     last_label = len(whole.rstrip().rstrip(b'"')) + 1
-    for length in (*range(0, last_label, 7), last_label - 1):
+    for length in range(last_label):
         with pytest.raises(AlignmentError, match=r"u1.TextGrid"):
             align(tmp_path, whole[:length])
+
+
+@pytest.mark.parametrize("duration_s", [0.4, 1.6])
+def test_a_file_of_another_recording_is_refused_by_its_length(tmp_path, duration_s):
+    content = long_form({"words": WORDS, "phones": PHONES})
+    with pytest.raises(AlignmentError, match=rf"lasts 1.00 s, the recording {duration_s:.2f} s"):
+        align(tmp_path, content, duration_s=duration_s)
+
+
+def test_a_file_of_another_text_is_refused_by_its_phones(tmp_path):
+    content = long_form({"words": [(0.2, 0.4, "hm")], "phones": [(0.2, 0.4, "M")]})
+    with pytest.raises(AlignmentError, match=r"u1.TextGrid: it has 1 phones, the text 4"):
+        align(tmp_path, content)
 
 
 def test_a_missing_folder_is_an_error_that_says_where_to_put_files(tmp_path):
@@ -211,3 +251,11 @@ def test_pauses_of_imported_voices_are_refused():
     config = replace(CONFIG, text=TextConfig(pauses="sp"))
     with pytest.raises(InputError, match=r"pauses is sp: imported voices speak with it"):
         make_aligner(config, Path("anywhere"))
+
+
+def test_the_folder_can_be_anywhere(tmp_path):
+    config = replace(CONFIG, textgrid_dir=str(tmp_path))
+    utterance = Utterance("u1", tmp_path / "u1.wav", "Hi", "Ada")
+    assert (
+        find_aligner(config).files(config, Path("elsewhere"))(utterance) == tmp_path / "u1.TextGrid"
+    )

@@ -348,7 +348,7 @@ def write_container(path, container, **options):
     return path
 
 
-@pytest.mark.parametrize("share", [0.3, 0.98, 0.998])
+@pytest.mark.parametrize("share", [0.3, 0.7, 0.98, 0.998])
 @pytest.mark.parametrize("subtype", ["PCM_16", "FLOAT"])
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_a_cut_file_is_refused_whatever_its_format(tmp_path, container, subtype, share):

@@ -197,12 +197,41 @@ def test_a_recording_of_just_one_segment_is_given_whole(recordings):
     assert torch.equal(segment.mel, torch.from_numpy(recordings.read("rec-001").mel))
 
 
+def segments_by_id(recordings, n_workers, epochs):
+    sampler = FrameBudgetSampler(segments_of(recordings).lengths, 4 * 16, seed=1)
+    loader = DataLoader(
+        segments_of(recordings),
+        batch_sampler=sampler,
+        collate_fn=list,
+        num_workers=n_workers,
+        persistent_workers=n_workers > 0,
+    )
+    for epoch in epochs:
+        sampler.set_epoch(epoch)
+        yield {item.id: item.wav.tolist() for batch in loader for item in batch}
+
+
+def test_segments_are_the_same_in_worker_processes(recordings):
+    here = list(segments_by_id(recordings, 0, (0, 1)))
+    assert here[0] != here[1]
+    assert list(segments_by_id(recordings, 1, (0, 1))) == here
+
+
 def test_validation_takes_the_beginning_of_each_recording(recordings):
     dataset = MelWavDataset([recordings], [["rec-003", "rec-006"]], longest_s=0.4)
     assert dataset.lengths.tolist() == [40, 50]  # 0.4 s are 50 frames
     item, recording = dataset[Draw(7, 1)], recordings.read("rec-006")
     assert torch.equal(item.mel, torch.from_numpy(recording.mel[:, :50]))
     assert item.wav.shape == (50 * 64,)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [partial(SegmentDataset, n_frames=4, log_floor=FLOOR), partial(MelWavDataset, longest_s=1.0)],
+)
+def test_a_missing_recording_is_refused_at_once(make, recordings):
+    with pytest.raises(InputError, match="no features of 'nobody'"):
+        make([recordings], [["nobody"]])
 
 
 def test_long_recordings_can_give_several_segments_of_an_epoch(recordings):

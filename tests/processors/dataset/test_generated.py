@@ -131,6 +131,10 @@ def test_a_part_is_the_same_in_the_whole(recordings):
     assert (last.mel.shape[1], len(last.wav)) == (4, 4 * 64)
 
 
+def test_the_longest_recording_has_all_its_frames(recordings):
+    assert recordings.read(4).mel.shape == (20, int(recordings.frames[4])) == (20, 1261)
+
+
 def test_the_sound_depends_on_the_seed(recordings):
     same, other = (GeneratedRecordings("mini", 5, MEL, seed=seed).read(1) for seed in (0, 1))
     assert np.array_equal(same.wav, recordings.read(1).wav)

@@ -5,6 +5,7 @@ import pytest
 
 from processors.dataset.sampler import (
     BatchShape,
+    Draw,
     FixedBatches,
     FrameBudgetSampler,
     Shape,
@@ -41,6 +42,14 @@ def test_no_batch_exceeds_its_budget_but_a_single_long_utterance():
 
     assert [4] in plan
     assert all(len(b) * lengths[b].max() <= 36 for b in plan if b != [4])
+
+
+def test_every_utterance_comes_once_per_epoch():
+    sampler = FrameBudgetSampler(ljspeech_lengths(503), 8000, seed=0, window=3, processes=2)
+
+    for epoch in range(3):
+        plan = sampler.plan(epoch)
+        assert sorted(i for batch in plan for i in batch) == list(range(503))
 
 
 def test_the_order_is_a_function_of_seed_and_epoch_alone():
@@ -108,6 +117,17 @@ def test_a_start_skips_batches_of_the_next_iteration_only():
     assert list(sampler) == whole
 
 
+def test_draws_carry_the_epoch_to_the_dataset():
+    sampler = FrameBudgetSampler([5, 6], budget=100, seed=0)
+    sampler.set_epoch(9)
+
+    assert sorted(next(iter(sampler))) == [Draw(9, 0), Draw(9, 1)]
+
+
+def test_there_is_no_batch_size_for_accelerate_to_shard_by():
+    assert not hasattr(FrameBudgetSampler([5], budget=9, seed=0), "batch_size")
+
+
 def test_the_budget_follows_from_the_batch_size_unless_it_is_given():
     assert frame_budget([100, 200, 300], batch_size=16, batch_frames=0) == 3200
     assert frame_budget([100, 200, 300], batch_size=16, batch_frames=5000) == 5000
@@ -172,6 +192,15 @@ def test_every_utterance_comes_once_per_epoch_in_batches_of_the_planned_shapes(m
     assert shapes == set(batches.batch_shapes)
     assert len(shapes) <= 5
     assert all(shape.items * shape.frames <= 1600 for shape in shapes)
+
+
+def test_the_utterances_of_a_batch_change_from_epoch_to_epoch():
+    batches = FixedBatches(*corpus(), 4, budget=1600)
+    plans = [
+        {frozenset(batch) for batch in batches.fill(np.random.default_rng(epoch))}
+        for epoch in range(2)
+    ]
+    assert len(plans[0] & plans[1]) < 0.05 * len(plans[0])
 
 
 def test_a_small_corpus_has_two_batch_shapes():

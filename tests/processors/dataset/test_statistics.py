@@ -13,6 +13,7 @@ from processors.dataset.statistics import (
     SpeakerStats,
     Stat,
     corpus_stats,
+    without_outliers,
 )
 from processors.dataset.store import FeatureStore
 from processors.records import Features
@@ -82,6 +83,11 @@ def test_outliers_are_left_out_only_where_configured(tmp_path):
     assert (stats.energy_frame.max, stats.energy_phone.max) == (900, 900)
 
 
+def test_equal_values_are_no_outliers():
+    assert without_outliers(np.full(5, 7.0)).tolist() == [7.0] * 5
+    assert without_outliers(np.empty(0)).size == 0
+
+
 def test_unvoiced_utterances_count_for_energy_and_not_for_pitch(tmp_path):
     voiced = features("a", [100, 200], [1, 2], [1, 1])
     whisper = features("b", [0, 0], [3, 4], [1, 1])
@@ -95,6 +101,16 @@ def test_a_speaker_who_only_whispers_gets_a_pitch_that_normalises_to_zero(tmp_pa
     stats = corpus_stats(store, "a", ALL_VALUES).speakers["ann"]
     assert stats.f0_frame == Stat(mean=0, std=1, min=0, max=0, count=0)
     assert stats.energy_frame == Stat(mean=3, std=1, min=3, max=3, count=2)
+
+
+def test_speakers_are_apart_and_pooled_together(tmp_path):
+    random = np.random.default_rng(2)
+    ann, bob = random_features("a", random, "ann"), random_features("b", random, "bob")
+    stats = corpus_stats(store_of(tmp_path, ann, bob), "ab", ALL_VALUES)
+    assert set(stats.speakers) == {"ann", "bob"}
+    both = np.concatenate([ann.energy, bob.energy]).astype(np.float64)
+    assert stats.pooled.energy_frame.mean == pytest.approx(both.mean(), rel=1e-12)
+    assert stats.pooled.energy_frame.std == pytest.approx(both.std(), rel=1e-12)
 
 
 def test_merging_datasets_equals_one_dataset(tmp_path):
@@ -118,6 +134,13 @@ def test_merging_with_a_constant_keeps_its_spread_at_zero():
     merged = constant.merge(other)
     assert (merged.mean, merged.std) == pytest.approx((values.mean(), values.std()))
     assert Stat(0, 1, 0, 0, 0).merge(other) == other.merge(Stat(0, 1, 0, 0, 0)) == other
+
+
+def test_json_gives_the_same_statistics_back(tmp_path):
+    stat = Stat(0.1, 0.2, -1 / 3, 7e9, 12)
+    stats = CorpusStats({"ann": SpeakerStats(stat, stat, stat, stat, 3.5)})
+    write_json(tmp_path / "stats.json", stats.to_plain())
+    assert CorpusStats.read(tmp_path / "stats.json") == stats
 
 
 @pytest.mark.parametrize(

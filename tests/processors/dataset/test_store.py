@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from safetensors import safe_open
 from safetensors.numpy import load_file
 
 from modules.mel import MelConfig
+from processors.dataset import store as store_module
 from processors.dataset.store import (
     FEATURES,
     FeatureStore,
@@ -87,10 +89,22 @@ def test_names_and_lengths_are_in_memory_sorted_by_id(folder):
     assert "d" not in store
 
 
+def test_a_shard_is_read_by_any_safetensors_reader(folder):
+    path = folder / FEATURES / "shard-00001.safetensors"
+    with safe_open(path, framework="pt") as file:
+        assert file.get_tensor("b/mel").shape == (80, 5)
+        assert file.get_tensor("b/phones").numpy().tobytes().decode().split() == list(PHONES)
+
+
 def test_prosody_is_read_without_the_mel(folder):
     prosody = FeatureStore(folder).read_prosody("a")
     np.testing.assert_array_equal(prosody.f0, features("a").f0)
     np.testing.assert_array_equal(prosody.durations, [1, 2, 0, 3, 1])
+
+
+def test_phones_are_read_alone(folder):
+    store = FeatureStore(folder)
+    assert store.read_phones("a") == store.read("a").phones
 
 
 def test_a_store_that_was_read_can_be_sent_to_another_process(folder):
@@ -106,6 +120,10 @@ def test_the_same_features_give_the_same_bytes(tmp_path):
     assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
+def test_records_match_their_checksums(folder):
+    assert damaged_ids(FeatureStore(folder)) == []
+
+
 def test_no_record_of_a_shard_that_was_cut_short_can_be_read(folder):
     path = folder / FEATURES / "shard-00000.safetensors"
     os.truncate(path, path.stat().st_size // 2)
@@ -116,6 +134,11 @@ def test_reading_from_a_missing_shard_says_what_to_do(folder):
     (folder / FEATURES / "shard-00001.safetensors").unlink()
     with pytest.raises(InputError, match=r"shard-00001.safetensors is missing; run stage 1 again"):
         FeatureStore(folder).read("b")
+
+
+def test_an_unknown_utterance_is_named(folder):
+    with pytest.raises(InputError, match="no features of 'd'"):
+        FeatureStore(folder).read("d")
 
 
 def test_another_mel_definition_is_refused_with_both_values(folder):
@@ -154,6 +177,17 @@ def test_an_index_with_values_that_cannot_be_is_refused(folder, key, value):
     path.write_text(json.dumps(row) + "\n")
     with pytest.raises(InputError, match=r"index\.jsonl: not an index of this version \(.*again"):
         FeatureStore(folder)
+
+
+def test_shards_can_be_read_by_whom_other_files_can_be_read_by(folder):
+    paths = [folder / FEATURES / name for name in ("shard-00000.safetensors", "index.jsonl")]
+    assert paths[0].stat().st_mode == paths[1].stat().st_mode
+
+
+def test_a_shard_without_utterances_is_a_file_too(tmp_path):
+    path = tmp_path / FEATURES / "shard-00000.safetensors"
+    assert write_shard(path, [], MEL) == []
+    assert path.is_file()
 
 
 def test_utterances_without_durations_are_stored_without_them(tmp_path):
@@ -195,6 +229,15 @@ def test_a_store_of_an_older_version_is_readable(folder):
     assert_same(store.read("c"), features("c", 9))
     assert store.read("c").word_phones == ()
     assert store.timed
+
+
+def test_a_process_keeps_the_shards_open_that_it_used_last(folder, monkeypatch):
+    monkeypatch.setattr(store_module, "_MAX_OPEN", 1)
+    store, mels = FeatureStore(folder), [FeatureStore(folder).read(id).mel for id in "abc"]
+    for _ in range(2):
+        for id, mel in zip("abc", mels, strict=True):
+            assert np.array_equal(store.read(id).mel, mel)
+            assert list(store._open_shards) == ["shard-00001" if id == "b" else "shard-00000"]
 
 
 def test_the_reading_order_opens_each_shard_once(folder):

@@ -100,6 +100,24 @@ def test_frames_of_a_foreign_split_arrive_at_their_utterances(corpus, spoken, tm
     }
 
 
+def test_durations_of_the_letters_of_nvidias_fastpitch_arrive_symbol_by_symbol(corpus, tmp_path):
+    (tmp_path / "durations").mkdir()
+    text = TextConfig(phone_extractor="nvidia_english", p_arpabet=0.0)
+    symbols = {id: TextFrontend(text, "en-us")(texts()[id]).phones for id in IDS}
+    assert symbols["LJ042-0094"][:5] == ("t", "h", "e", "<space>", "s")
+    for id in IDS:  # int32, as NVIDIA's script writes them
+        frames = torch.from_numpy(durations_of(id, len(symbols[id]))).int()
+        torch.save(frames, tmp_path / "durations" / f"{id}.pt")
+    config = run(corpus, tmp_path, tmp_path / "durations", text=text)
+    assert report(tmp_path)["rejected"] == 0
+    prepare_dataset(config, NAME, 1)
+    store = FeatureStore(tmp_path / "processed" / NAME)
+    for id in IDS:
+        features = store.read(id)
+        assert features.phones == symbols[id]
+        assert features.durations.tolist() == durations_of(id, len(symbols[id])).tolist()
+
+
 def write_nvidia(folder, symbols):
     """Durations, and pitch normalised by a mean of 200 and a deviation of 50 Hz."""
     hz = {}
@@ -148,6 +166,19 @@ def test_the_pitch_of_nvidias_characters_reaches_statistics_and_training(corpus,
     assert f0_frame["mean"] == pytest.approx(np.concatenate(voiced).mean(), rel=1e-5)
 
 
+def test_pitch_that_does_not_fit_is_one_line_for_each_utterance(corpus, tmp_path):
+    frontend = TextFrontend(LETTERS, "en-us")
+    write_nvidia(tmp_path, {id: frontend(texts()[id]).phones for id in IDS})
+    (tmp_path / "pitch_char/LJ001-0002.pt").unlink()
+    torch.save(torch.ones(5).double(), tmp_path / "pitch_char/LJ001-0008.pt")
+    keys = {"text": LETTERS}
+    run(corpus, tmp_path, tmp_path / "durations", keys=keys, pitch=with_pitch(tmp_path))
+    reasons = {id: row["reason"] for id, row in rejected(tmp_path).items()}
+    assert reasons.keys() == {"LJ001-0002", "LJ001-0008"}
+    assert "pitch_char has no pitch of it" in reasons["LJ001-0002"]
+    assert "LJ001-0008.pt: pitch of 5 tokens, " in reasons["LJ001-0008"]
+
+
 def test_stage_1_names_alignments_that_lack_the_pitch(corpus, spoken, tmp_path):
     source = write_all(tmp_path / "source", spoken)
     config = run(corpus, tmp_path, source, keys={"pitch_extractor": "imported"})
@@ -174,6 +205,19 @@ def test_frames_of_another_hop_become_the_same_seconds(corpus, spoken, tmp_path)
     edges = np.cumsum(durations_of("LJ001-0002", len(spoken["LJ001-0002"].phones), rate)) * 0.0125
     ends = [phone["end_s"] for phone in row["phones"]]
     assert ends[:-1] == pytest.approx(edges[:-1].tolist(), abs=1e-12)
+
+
+@pytest.mark.parametrize("off", [-3, -1, 2])
+def test_a_few_frames_are_put_right_at_the_end(corpus, spoken, tmp_path, off):
+    source = write_all(tmp_path / "source", spoken)
+    path = next(source.rglob("LJ001-0002*"))
+    frames = np.load(path)
+    np.save(path, np.array([*frames[:-1], frames[-1] + off - (off < 0)]))
+    config = run(corpus, tmp_path, source)
+    prepare_dataset(config, NAME, 1)
+    found = FeatureStore(tmp_path / "processed" / NAME).read("LJ001-0002").durations
+    assert found[:-1].tolist() == frames[:-1].tolist()
+    assert found[-1] == frames[-1] - (off < 0)
 
 
 def test_each_fault_is_counted_and_named_and_too_many_fail(corpus, spoken, tmp_path):

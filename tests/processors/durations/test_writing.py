@@ -12,7 +12,7 @@ from processors.dataset.store import FeatureStore
 from processors.durations import EXPORT_FORMATS, IMPORT_FORMATS
 from processors.durations.importing import import_durations
 from processors.durations.sources import durations_in
-from processors.durations.writing import WRITERS, export_store
+from processors.durations.writing import WRITERS, AlignedSpeech, export_store
 from tests.processors.durations.examples import FILES, SPEECH
 from tests.processors.small_corpus import config_of, copy_corpus, prepare_dataset
 
@@ -65,6 +65,13 @@ def test_json_has_the_text_and_times_in_seconds(tmp_path):
     assert row["sentences"] == [{"sentence": 'He said "hm".', "start_s": 0.2, "end_s": 0.5}]
     assert row["words"][0] == {"word": '"hm"', "start_s": 0.2, "end_s": 0.3}
     assert row["phones"][1] == {"phone": "HH", "start_s": 0.2, "end_s": 0.3}
+
+
+def test_json_is_the_same_object_whatever_the_text(tmp_path):
+    odd = 'a}, {b: [{"x": 1}, {"y"'
+    speech = AlignedSpeech(**{**vars(SPEECH), "text": odd})
+    WRITERS["json"](tmp_path, [speech])
+    assert json.loads((tmp_path / "u1.json").read_text())["text"] == odd
 
 
 def test_subtitles_are_by_sentences_and_words(tmp_path):
@@ -136,6 +143,18 @@ def test_imported_textgrids_give_the_features_of_the_textgrid_aligner(prepared, 
     prepare_dataset(config, NAME, 1)
     assert_same_features(Path(prepared.preprocess.processed_dir) / NAME, folder)
     assert {path: path.read_bytes() for path in textgrids.iterdir()} == before
+
+
+def test_exported_textgrids_are_read_by_the_textgrid_aligner_frame_by_frame(prepared, tmp_path):
+    processed = Path(prepared.preprocess.processed_dir) / NAME
+    export_store(prepared.preprocess, processed, "textgrid", tmp_path / "exported")
+    preprocess = replace(
+        prepared.preprocess,
+        textgrid_dir=str(tmp_path / "exported"),
+        processed_dir=str(tmp_path / "processed"),
+    )
+    prepare_dataset(replace(prepared, preprocess=preprocess), NAME, 1)
+    assert_same_features(processed, tmp_path / "processed" / NAME)
 
 
 def test_each_format_is_listed():

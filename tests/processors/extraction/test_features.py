@@ -1,5 +1,6 @@
 """Features of one utterance: cutting rules by hand, and a real recording as a whole."""
 
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -118,6 +119,13 @@ def test_mel_and_energy_are_those_of_the_cut_audio(extractor):
     np.testing.assert_allclose(features.energy, energy[0].numpy(), rtol=1e-5)
 
 
+def test_frames_of_a_pause_are_those_that_are_quiet(extractor):
+    features = extractor(UTTERANCE, Trace())
+    n_pause = features.durations[-1]
+    assert n_pause > 3
+    assert features.energy[-n_pause:].mean() < 0.02 * features.energy[:-n_pause].mean()
+
+
 @pytest.mark.parametrize(
     ("changes", "error", "part"),
     [
@@ -132,6 +140,14 @@ def test_the_trace_says_in_which_part_an_utterance_failed(changes, error, part, 
     with pytest.raises(ValueError, match=error):
         extractor(utterance, trace)
     assert trace.part == part
+
+
+def test_the_trace_has_phones_and_length(extractor):
+    trace = Trace()
+    features = extractor(UTTERANCE, trace)
+    assert trace.phones == features.phones
+    assert "M" in trace.text_phones
+    assert trace.audio_seconds == pytest.approx(1.9, abs=0.05)
 
 
 def test_signs_that_are_not_spoken_are_a_notice(extractor):
@@ -250,12 +266,32 @@ def test_a_new_text_makes_no_recording_again(tmp_path):
 
 
 UNUSED = ("parselmouth", "pyworld", "phonemizer", "pocketsphinx", "praatio", "librosa")
+WITHOUT_TEXT = """
+import sys
+for name in {unused!r}:
+    sys.modules[name] = None
+sys.path.insert(0, {root!r})
+from pathlib import Path
+from tests.processors.small_corpus import prepare_dataset
+from tests.processors.extraction.test_features import vocoder_config
+prepare_dataset(vocoder_config(Path({corpus!r}), Path({processed!r})), "LJSpeech", 1)
+"""
 
 
 def test_nothing_of_text_alignment_and_pitch_is_needed(corpus, tmp_path, monkeypatch):
     for name in UNUSED:
         monkeypatch.setitem(sys.modules, name, None)
     prepare_dataset(vocoder_config(corpus, tmp_path), "LJSpeech", 1)
+    assert len(MelWavStore(tmp_path / "LJSpeech")) == 9
+
+
+@pytest.mark.slow  # an interpreter that has imported nothing before
+def test_a_fresh_interpreter_needs_nothing_of_text_alignment_and_pitch(corpus, tmp_path):
+    root = str(Path(__file__).parents[3])
+    script = WITHOUT_TEXT.format(
+        unused=UNUSED, root=root, corpus=str(corpus), processed=str(tmp_path)
+    )
+    subprocess.run([sys.executable, "-c", script], cwd=root, check=True)
     assert len(MelWavStore(tmp_path / "LJSpeech")) == 9
 
 

@@ -88,6 +88,8 @@ def shard_of(place: Path, id: str) -> set[str]:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_depends_on_changed_keys_is_made_again(keys, n_extracted, named, place, caplog):
+    index = place / "data/LJSpeech/features/index.jsonl"
+    before = index.stat().st_mtime_ns
     with caplog.at_level(logging.INFO):
         summary = prepare(place, **keys)
     log = " ".join(caplog.text.split())
@@ -97,6 +99,7 @@ def test_what_depends_on_changed_keys_is_made_again(keys, n_extracted, named, pl
         made = "features are kept" if n_extracted == 0 else "3 of 3 shards of features are made"
         assert made in log
     assert (summary is None) == (n_extracted is None)
+    assert summary is not None or index.stat().st_mtime_ns == before
     mel = config_of(place, place, **keys).preprocess.mel
     assert damaged_ids(FeatureStore(place / "data/LJSpeech", mel)) == []
     assert prepare(place, **keys) is None
@@ -115,6 +118,14 @@ def test_keys_without_effect_make_nothing_again(keys, place, monkeypatch):
     if "processed_dir" in keys:
         shutil.move(place / "data", place / "moved")
     assert prepare(place, **keys) is None
+
+
+def test_a_new_split_gives_other_splits_and_statistics(place):
+    folder = place / "data/LJSpeech"
+    before = (folder / "stats.json").read_bytes()
+    prepare(place, split=replace(SPLIT, valid_ids=("LJ001-0008",)))
+    assert read_json(folder / "valid.json") == ["LJ001-0008"]
+    assert (folder / "stats.json").read_bytes() != before
 
 
 def test_the_share_of_phones_in_training_is_no_part_of_features():
@@ -210,7 +221,12 @@ def without_last_line(content: bytes) -> bytes:
     [
         ("stats.json", cut, "stats.json"),
         ("stats.json", lambda _: b"3", "stats.json: expected a JSON object"),
-        ("train.json", lambda _: b"3", "train.json: expected a JSON list"),
+        *(
+            (f"{name}.json", lambda _: b"3", f"{name}.json: expected a JSON")
+            for name in ("train", "speakers", "phones", "audio")
+        ),
+        ("manifest.jsonl", cut, "manifest.jsonl"),
+        ("features/index.jsonl", cut, "index.jsonl"),
         ("manifest.jsonl", without_last_line, "manifest.jsonl: 8 lines, expected 9"),
         ("features/index.jsonl", without_last_line, "index.jsonl: 8 lines, expected 9"),
         ("features/shard-00001.json", cut, "shard-00001.json: missing or damaged"),
@@ -233,6 +249,12 @@ def fingerprint(config: PreprocessConfig, *utterances: Utterance) -> Fingerprint
     listing = Listing(list(utterances), [], [])
     dependence = feature_dependence(config, Path("corpus"))
     return fingerprint_of(config, listing, {"shard-00000": utterances}, dependence)
+
+
+def test_a_fingerprint_comes_back_from_its_file_the_same(tmp_path):
+    made = fingerprint(PreprocessConfig(split=SplitConfig(test_ids=("a",))), UTTERANCE)
+    write_fingerprint(tmp_path, made)
+    assert read_fingerprint(tmp_path) == made
 
 
 UTTERANCE = Utterance("a", Path("missing.wav"), "Hello.", "ann")
@@ -268,6 +290,12 @@ def test_a_store_from_before_the_scale_of_mels_has_slaneys():
     assert changed == "preprocess.mel_scale was 'slaney', is 'htk'"
     made = fingerprint(PreprocessConfig(mel_scale="htk"), UTTERANCE)
     assert _changed(made, PreprocessConfig()).endswith("was 'htk', is 'slaney'")
+
+
+def test_data_of_acoustic_models_and_vocoders_never_share_a_derived_folder():
+    assert derived_folder("tts", PreprocessConfig()) != derived_folder(
+        "vocoder", PreprocessConfig()
+    )
 
 
 def test_the_name_of_a_derived_folder_is_readable_and_stays_the_same():

@@ -13,7 +13,7 @@ from processors.extraction.fingerprint import Fingerprint
 from processors.extraction.plan import DatasetRun, allowed_faults, choose_dataset, list_corpus
 from processors.extraction.run import usable_splits, write_speakers
 from processors.extraction.shards import ShardReport
-from tests.processors.small_corpus import config_of, copy_corpus
+from tests.processors.small_corpus import IDS, config_of, copy_corpus
 from utils.errors import InputError
 from utils.files import read_json
 
@@ -26,6 +26,13 @@ def test_one_of_several_datasets_must_be_chosen_by_a_known_name(tmp_path):
         choose_dataset(config, None)
     with pytest.raises(InputError, match="--dataset LibriTTS: the configuration has LJSpeech"):
         choose_dataset(config, "LibriTTS")
+
+
+def test_a_corpus_is_listed_with_its_folder(tmp_path):
+    root = copy_corpus(tmp_path / "corpus")
+    found, listing = list_corpus(config_of(root, tmp_path), "LJSpeech")
+    assert found == root
+    assert [utterance.id for utterance in listing.utterances] == IDS
 
 
 def test_a_fault_in_the_keys_of_the_split_shows_with_the_list(tmp_path):

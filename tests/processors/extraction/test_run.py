@@ -1,5 +1,6 @@
 """Stage 1 on small real corpora: whole, broken, and killed half way."""
 
+import json
 import logging
 import os
 import re
@@ -17,9 +18,10 @@ import soundfile
 from config.preprocess import CorpusConfig, SplitConfig
 from config.schema import Config
 from modules.mel import MelConfig
-from preprocessors.manifest import read_splits, read_utterances
+from preprocessors.manifest import Utterance, read_splits, read_utterances
 from processors.dataset.statistics import CorpusStats, corpus_stats
 from processors.dataset.store import FeatureStore
+from processors.extraction import shards
 from processors.extraction.run import prepare_datasets
 from tests.processes import Process
 from tests.processors.small_corpus import (
@@ -197,6 +199,37 @@ def test_a_full_disk_leaves_no_partial_files(corpus, tmp_path, monkeypatch):
     assert not list(tmp_path.rglob(".shard*"))
 
 
+@pytest.mark.slow
+@pytest.mark.processes
+def test_stage_1_outlives_an_utterance_that_kills_workers(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr("processors.extraction.shards.ShardWork", CrashOn("LJ001-0011"))
+    prepare_dataset(config_of(corpus, tmp_path, backend="loky"), "LJSpeech", 2)
+    stage, reason = reasons(tmp_path / "LJSpeech")["LJ001-0011"]
+    assert stage == "features"
+    assert "crashed" in reason
+    assert len(FeatureStore(tmp_path / "LJSpeech")) == 8
+
+
+class CrashOn:
+    """Stands in for ShardWork: kills the process that comes to one utterance."""
+
+    def __init__(self, id: str) -> None:
+        self.id, self.make = id, shards.ShardWork
+
+    def __call__(self, *arguments: object) -> "CrashingWork":
+        return CrashingWork(self.id, self.make(*arguments))
+
+
+class CrashingWork:
+    def __init__(self, id: str, work: shards.ShardWork) -> None:
+        self.id, self.work = id, work
+
+    def __call__(self, name: str, utterances: list[Utterance]) -> shards.ShardReport:
+        if any(utterance.id == self.id for utterance in utterances):
+            os.kill(os.getpid(), signal.SIGSEGV)
+        return self.work(name, utterances)
+
+
 def test_an_utterance_that_kills_workers_is_rejected(corpus, tmp_path, monkeypatch):
     def run_chunks(work, chunks, *_):
         for key, utterances in chunks.items():
@@ -344,6 +377,11 @@ def test_nothing_is_written_outside_of_the_processed_folder(survived):
     assert not list(survived.parent.parent.rglob("outside*"))
 
 
+def test_statistics_stay_finite_in_bad_company(survived):
+    stats = json.loads((survived / "stats.json").read_text())
+    assert np.isfinite(list(stats["pooled"]["f0_frame"].values())).all()
+
+
 def test_the_report_counts_faults_and_notices(survived):
     report = read_json(survived / "report.json")
     assert report["rejected"]["audio"] == len(BAD_AUDIO)
@@ -431,6 +469,13 @@ def test_phones_of_the_text_that_no_alignment_holds_are_named(corpus, tmp_path, 
     named = [line for line in caplog.messages if "are in no alignment" in line]
     assert len(named) == 1
     assert "LJSpeech: " in named[0]
+
+
+def test_what_was_changed_in_recordings_is_said_and_counted(corpus, tmp_path, caplog):
+    with caplog.at_level(logging.INFO):
+        prepare_dataset(config_of(corpus, tmp_path, sample_rate=16000), "LJSpeech", 1)
+    said = [line for line in caplog.messages if "resampled" in line]
+    assert said == [f"LJSpeech: {len(IDS)} of its utterances: resampled from 22050 to 16000 Hz"]
 
 
 def test_an_unusable_utterance_moves_no_other_one_to_another_split(

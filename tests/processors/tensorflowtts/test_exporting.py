@@ -16,8 +16,10 @@ from processors.tensorflowtts.exporting import (
     capped,
     mean_and_scale,
     split_of,
+    to_log10,
     trim,
 )
+from processors.tensorflowtts.layout import to_nats
 from tests.processors.small_corpus import DEMO, copy_corpus
 from tests.processors.tensorflowtts.dumps import IDS, export, hashes
 from utils.errors import InputError
@@ -184,3 +186,9 @@ def test_silence_at_the_edges_is_cut():
 def test_outliers_take_the_largest_of_the_other_values():
     values = np.array([10.0, 11, 12, 13, 14, 15, 100, -80])
     assert capped(values).tolist() == [10, 11, 12, 13, 14, 15, 15, 15]
+
+
+def test_the_change_of_logarithm_is_undone():
+    mel = np.random.default_rng(0).normal(-5, 2, (80, 30)).astype(np.float32)
+    np.testing.assert_allclose(to_nats(to_log10(mel)), mel, rtol=3e-7)
+    assert to_log10(mel).shape == (30, 80)

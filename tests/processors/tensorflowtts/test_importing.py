@@ -162,6 +162,11 @@ def test_a_missing_eos_lasts_no_frame():
     assert checked_durations(np.array([4, 2]), n_tokens=3, n_frames=6).tolist() == [4, 2, 0]
 
 
+def test_a_second_import_finds_nothing_to_do(original, tmp_path):
+    config, _, _ = imported(original, tmp_path / "data")
+    assert import_dump(config, "LJSpeech", original, None, 1) is None
+
+
 def test_a_configuration_that_does_not_fit_the_dump_is_refused(original, tmp_path):
     with pytest.raises(InputError, match=r"mel is not that of the dump.*f_min 0.0 and 80.0"):
         imported(original, tmp_path / "data", f_min=0.0)

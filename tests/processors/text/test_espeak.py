@@ -39,6 +39,7 @@ def test_words_keep_their_phones_where_espeak_parts_them():
 @pytest.mark.parametrize("language", ["en-us", "en-gb", "de", "fr-fr", "nl", "es", "it"])
 def test_every_word_has_ipa_phones(language):
     words = ["la", "casa", "de", "12", "an", "of", "the", "in", "un", "le", "'x", "well-known"]
+    words += ["des", "amis"]
     spoken = EspeakPhonemizer(language)(words)
     assert len(spoken) == len(words)
     for one in spoken:

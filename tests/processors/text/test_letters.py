@@ -7,7 +7,7 @@ from config.text import TextConfig
 from processors.records import WordPhones
 from processors.text.frontend import TextFrontend
 from processors.text.letters import draw, longest, mix, substitute
-from processors.text.symbols import PAUSES, WORD_BOUNDARY
+from processors.text.symbols import MARKS, PAUSES, WORD_BOUNDARY
 from processors.text.voice_phones import nvidia_vocabulary
 from utils.errors import InputError
 
@@ -109,6 +109,7 @@ def test_braces_hold_letters_or_phones(letters, mixed):
         ("reads", "R IY1 D Z"),  # CMUdict has one pronunciation
         ("a's", "EY1 Z"),
         ("blorks", "b l o r k s"),  # unknown, as its stem
+        ("houseses", "h o u s e s e s"),
         ("with's", "w i t h ' s"),  # a stem of several pronunciations
         ("s", "EH1 S"),
     ],
@@ -123,6 +124,12 @@ def test_the_lexicon_of_the_user_decides(tmp_path):
     config = TextConfig(phone_extractor="mixed", lexicon_path=str(path))
     spoken = mix(TextFrontend(config, "en-us")("Read SQL"), 1.0)
     assert " ".join(spoken.phones) == "<sil> R EH1 D <space> S IY1 K W AH0 L <.>"
+
+
+def test_letters_cannot_collide_with_phones_or_marks(mixed):
+    spoken = mixed("B b, d k f.")
+    assert set(spoken.phones) - set(PAUSES) == {"b", "d", "k", "f"}
+    assert WORD_BOUNDARY not in MARKS
 
 
 BASIC, LOWERCASE = "nvidia_english", "nvidia_english_lowercase"

@@ -264,6 +264,15 @@ def test_second_readings_may_be_of_any_data_set_of_a_system(tmp_path):
     assert reading.recorded is not None
 
 
+def test_copies_may_be_left_out(tmp_path):
+    make_store(tmp_path)
+    folder = folder_of(tmp_path / "out", "rec-001")
+    assert list(
+        build_evaluation_set(inputs_of(tmp_path, folder), EvaluationOptions(copies=False)).folders
+    ) == ["out"]
+    assert not (folder / COPY).exists()
+
+
 def test_files_about_several_systems_go_to_the_first_or_the_one_that_is_given(tmp_path):
     make_store(tmp_path)
     folders = [folder_of(tmp_path / name, "rec-001", vocoder="v") for name in "ab"]
@@ -291,10 +300,16 @@ def test_a_folder_that_cannot_be_written_to_is_refused_before_any_work(tmp_path,
         build_evaluation_set(inputs_of(tmp_path, folder), EvaluationOptions())
 
 
-def test_a_folder_for_the_report_that_cannot_be_made_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("texts.txt", r"texts\.txt cannot be made \(File exists\), and scores go there"),
+        ("texts.txt/a", r"a cannot be made \(Not a directory\), and scores go there"),
+    ],
+)
+def test_a_folder_for_the_report_that_cannot_be_made_is_refused(tmp_path, name, message):
     make_store(tmp_path)
     (tmp_path / "texts.txt").touch()
     inputs = inputs_of(tmp_path, folder_of(tmp_path / "out", "rec-001"))
-    message = r"a cannot be made \(Not a directory\), and scores go there"
     with pytest.raises(InputError, match=message):
-        build_evaluation_set(inputs, EvaluationOptions(folder=tmp_path / "texts.txt" / "a"))
+        build_evaluation_set(inputs, EvaluationOptions(folder=tmp_path / name))

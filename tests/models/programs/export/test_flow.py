@@ -1,15 +1,19 @@
 """FlowSpeech in every format: the noise of its flow is part of the graph."""
 
+import copy
 import json
+from dataclasses import replace
 
 import numpy as np
 import onnxruntime
 import pytest
 import torch
 
+from models.base.graphs import FeedForward, feed_forward_graphs
 from models.programs.export.folder import open_voice
 from models.programs.export.piper_sherpa import export_piper, export_sherpa, ids_of
 from models.synthesizer.synthesizer import Synthesizer
+from tests.models.programs.export.test_onnx_file import session_of
 from tests.models.programs.export.voices import (
     RATES,
     SPEAKERS,
@@ -80,6 +84,24 @@ def test_mels_are_those_of_the_network(voice, synthesizer, temperature, seed):
             **{f"{name}_control": torch.from_numpy(controls[name]) for name in FACTORS},
         )
         np.testing.assert_allclose(found, expected.mel.numpy(), rtol=0, atol=1e-4)
+
+
+@pytest.mark.slow  # another graph than that of the other tests
+def test_a_flow_of_two_steps_is_that_of_the_network(synthesizer):
+    network = copy.deepcopy(synthesizer.model.network)
+    network.config = replace(network.config, steps=2)
+    graph = feed_forward_graphs(network)["acoustic"]
+    N = 9
+    inputs = {
+        name: value[:, :N] if name in graph.lengths else value
+        for name, value in graph.inputs.items()
+    }
+    inputs["phone_ids"] = torch.arange(10, 10 + N)[None]
+    expected = graph.module(*inputs.values())[0].detach().numpy()
+    found, _ = session_of(graph).run(None, {name: value.numpy() for name, value in inputs.items()})
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
+    one_step = FeedForward(synthesizer.model.network, graph.module.arguments)(*inputs.values())
+    assert np.abs(one_step[0].detach().numpy() - expected).max() > 0.01
 
 
 @pytest.mark.parametrize(

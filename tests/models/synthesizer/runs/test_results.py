@@ -1,5 +1,8 @@
 import json
+import os
+import signal
 from dataclasses import dataclass, replace
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -365,6 +368,31 @@ def test_what_is_done_is_skipped_and_counts_in_no_real_time_factor(tmp_path, cap
     assert "1 number, 2.0 s of speech in 0.5 s" in caplog.text
     assert "1/1 (100 %)" in caplog.text
     assert (tmp_path / "out" / "2.wav").read_bytes() == b"9"
+
+
+def synthesise_until_killed(folder: Path) -> None:
+    """Dies by SIGKILL at the third number: no handler runs, no file is closed."""
+
+    def write(id: str) -> tuple[NumberLine, float]:
+        if id == "6":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return write_number(folder, id), 0.5
+
+    fingerprints = dict.fromkeys(["4", "2", "6", "8"], "of this model")
+    synthesise_each(fingerprints, ResultFolder(folder, NumberLine), "numbers", write)
+
+
+def test_a_run_that_is_killed_is_continued(tmp_path, caplog):
+    child = get_context("fork").Process(target=synthesise_until_killed, args=(tmp_path / "out",))
+    child.start()
+    child.join()
+    assert child.exitcode == -signal.SIGKILL
+    with caplog.at_level("INFO", "arion"):
+        lines = synthesise_numbers(tmp_path / "out", "4", "2", "6", "8")
+    assert "skipped 2 of 4 numbers" in caplog.text
+    assert [line.value for line in lines] == [4, 2, 6, 8]
+    rows = (tmp_path / "out" / "metadata.jsonl").read_text().splitlines()
+    assert [json.loads(row)["value"] for row in rows] == [2, 4, 6, 8]
 
 
 def test_all_is_spoken_again_if_asked_for(tmp_path, caplog):

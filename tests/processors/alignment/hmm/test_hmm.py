@@ -15,7 +15,7 @@ from config.preprocess import PreprocessConfig
 from config.text import TextConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import hmm
-from processors.alignment.aligner import AlignmentError, make_aligner
+from processors.alignment.aligner import AlignmentError, find_aligner, make_aligner
 from processors.alignment.hmm import MODEL_FILE, choose, plan_training
 from processors.alignment.hmm.model import load_model, read_origin, save_model
 from processors.alignment.textgrid import read_textgrid
@@ -131,6 +131,10 @@ def test_without_a_model_the_remedy_is_named(tmp_path):
         make_aligner(CONFIG, DEMO, tmp_path)
 
 
+def test_it_reads_no_file_of_the_corpus():
+    assert find_aligner(CONFIG).files is None
+
+
 def is_trained(plan):
     """Whether the file contains this model already."""
     _, path, _, origin = plan.carry_out.args
@@ -205,7 +209,8 @@ def test_learning_from_recordings_that_cannot_be_read_is_an_error(tmp_path):
 
 
 def test_stage_1_learns_once_and_aligns_everything(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(hmm, "train", lambda *_: load_model(folder / MODEL_FILE))
+    corpora, model = [], load_model(folder / MODEL_FILE)
+    monkeypatch.setattr(hmm, "train", lambda examples, _: corpora.append(examples) or model)
     ids = SHORTEST[:13]
     root = copy_corpus(tmp_path / "corpus", ids)
     write_texts(root, {id: texts()[id] for id in ids[:-1]})
@@ -218,11 +223,12 @@ def test_stage_1_learns_once_and_aligns_everything(folder, tmp_path, monkeypatch
     assert {row["id"] for row in scores} == set(ids[:-1])
     assert scores[0]["misfit"] == max(row["misfit"] for row in scores)
     assert prepare_dataset(config, "LJSpeech", 1) is None
-    model = tmp_path / "data/LJSpeech" / MODEL_FILE
-    trained = model.read_bytes()
+    path = tmp_path / "data/LJSpeech" / MODEL_FILE
+    trained = path.read_bytes()
     write_texts(root, {id: texts()[id] for id in ids})
     assert prepare_dataset(config, "LJSpeech", 1).n_extracted < 13
-    assert model.read_bytes() == trained
+    assert path.read_bytes() == trained
+    assert [len(examples) for examples in corpora] == [12]
 
 
 def test_stage_1_refuses_a_wrong_transcript_lists_it_and_warns(folder, tmp_path, caplog):

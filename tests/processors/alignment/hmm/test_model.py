@@ -44,6 +44,10 @@ def test_a_damaged_model_is_named_with_the_remedy(model, tmp_path):
         load_model(path)
 
 
+def test_a_missing_model_has_no_origin(tmp_path):
+    assert read_origin(tmp_path / "aligner.safetensors") is None
+
+
 @pytest.mark.parametrize(
     ("phone", "unit"),
     [("AH0", "AH"), ("AH", "AH"), ("ˈɪ", "ɪ"), ("ɔː", "ɔː"), ("a5", "a"), ("2", "2"), ("S", "S")],

@@ -62,6 +62,12 @@ def test_every_pass_with_as_many_gaussians_brings_a_higher_likelihood(drawn, cap
     assert min(rises) > 0.001
 
 
+def test_a_recording_too_short_for_its_phones_is_left_out(drawn, model):
+    short = Example("ann", drawn[0].example.frames[:5], (("a", "b"),), (False,))
+    norms_differ = train([*(one.example for one in drawn), short])
+    assert np.allclose(norms_differ.mixtures.means, model.mixtures.means, atol=0.05)
+
+
 def test_nothing_but_too_short_recordings_is_an_error():
     short = Example("ann", np.ones((5, 6), np.float32), (("a", "b"),), (False,))
     with pytest.raises(InputError, match="no recording is long enough for the phones"):

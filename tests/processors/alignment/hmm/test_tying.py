@@ -115,3 +115,16 @@ def test_questions_about_neighbours_lead_to_a_leaf():
     segments = segments_of([[2, 1], [1, 1]], [True, False])
     first = tying.pdfs_of(segments).reshape(-1, N_STATES)[:, 0]
     assert first[[2, 4, 5]].tolist() == [20, 21, 22]
+
+
+def test_parts_of_a_corpus_add_up():
+    both, frames = {}, np.random.default_rng(0).normal(size=(4 * N_STATES, N_FEATURES))
+    occupancy = np.repeat(np.eye(2 * N_STATES), 2, axis=0)
+    parts = []
+    for word in ([1, 2], [1, 3], [1, 2]):
+        parts.append({})
+        for contexts in (both, parts[-1]):
+            accumulate_contexts(contexts, frames, occupancy, segments_of([word], [False])[-2:])
+    assert set(both) == set().union(*parts)
+    for key, sums in both.items():
+        assert np.allclose(sums, sum(part.get(key, 0) for part in parts))

@@ -94,11 +94,20 @@ def test_a_tone_that_is_higher_by_20_hz_is_20_off():
     assert score_of("f0rmse", high, low) == pytest.approx(20, abs=0.2)
 
 
-@pytest.mark.parametrize(("cents", "same_timing"), [(0, True), (100, False), (-350, True)])
+@pytest.mark.parametrize("cents", [0, 100, -100, 350])
+@pytest.mark.parametrize("same_timing", [True, False])
 def test_a_voice_that_is_higher_by_cents_is_off_by_them(cents, same_timing):
     shifted = sing(FLAT, pitch=2 ** (cents / 1200))
     value = score_of("f0rmse_cents", sing(FLAT), shifted, same_timing=same_timing)
     assert value == pytest.approx(abs(cents), abs=2)
+
+
+@pytest.mark.parametrize("f0", [80, 160, 320])
+def test_it_is_the_same_for_low_and_high_voices(f0):
+    wav, wav_hat = (
+        sing((AH._replace(f0=f0 * ratio, glide=1.0, seconds=0.5),)) for ratio in (1, 2 ** (1 / 12))
+    )
+    assert METRICS["f0rmse_cents"].score(pair_of(wav, wav_hat)).value == pytest.approx(100, abs=1)
 
 
 def test_frames_an_octave_apart_count():
@@ -119,6 +128,20 @@ def test_the_opposite_melody_correlates_negatively():
     up, down = (sing((AH._replace(seconds=0.5, glide=glide),)) for glide in (1.3, 1 / 1.3))
     assert score_of("fpc", up, down, same_timing=True) < -0.99
     assert score_of("fpc", down, up, same_timing=True) < -0.99
+
+
+def test_it_is_pearsons_where_both_are_voiced():
+    random = np.random.default_rng(0)
+    parts = [AH._replace(f0=f0, seconds=0.1) for f0 in random.uniform(100, 300, size=8)]
+    other = [AH._replace(f0=f0, seconds=0.1) for f0 in random.uniform(100, 300, size=8)]
+    pair = AlignedPair(
+        AcousticFeatures(sing(parts), RATE),
+        AcousticFeatures(sing((*other[:5], ES)), RATE),
+        same_timing=True,
+    )
+    voiced = pair.f0[(pair.f0[:, 0] > 0) & (pair.f0[:, 1] > 0)]
+    assert 60 < len(voiced) < len(pair.f0)
+    assert METRICS["fpc"].score(pair).value == pytest.approx(stats.pearsonr(*voiced.T).statistic)
 
 
 def test_it_is_the_mean_of_precision_and_recall():
@@ -144,7 +167,14 @@ def test_what_is_whispered_counts_as_missed():
     assert score_of("v_uv_f1", sing(theirs), sing((hiss, hiss))) == 0
 
 
-@pytest.mark.parametrize(("gain", "same_timing"), [(2, True), (0.5, False)])
+def test_what_is_silent_or_nowhere_voiced_has_no_score():
+    hiss, silence = AcousticFeatures(sing((ES, ES)), RATE), AcousticFeatures(np.zeros(RATE), RATE)
+    assert METRICS["v_uv_f1"].score(AlignedPair(hiss, hiss)) is None
+    assert METRICS["v_uv_f1"].score(AlignedPair(AcousticFeatures(sing(), RATE), silence)) is None
+
+
+@pytest.mark.parametrize("gain", [2, 0.5])
+@pytest.mark.parametrize("same_timing", [True, False])
 def test_twice_as_loud_is_6_db(gain, same_timing):
     wav = sing()
     value = score_of("energy_rmse", wav, gain * wav, same_timing=same_timing)
@@ -203,6 +233,8 @@ def test_unknown_phones_and_other_sentences_have_no_score():
 def test_it_is_the_speed_relative_to_the_recording(stretch):
     rate = score_of("speech_rate", sing(stretch=stretch), sing())
     assert rate == pytest.approx(stretch, rel=0.02)
+    rate = score_of("speech_rate", sing(), sing(stretch=stretch))
+    assert rate == pytest.approx(1 / stretch, rel=0.02)
 
 
 def test_errors_are_squared_and_averaged():
@@ -265,6 +297,13 @@ def test_noise_counts_from_60_db_below_the_speech_on(noise_db, least, most):
     assert least < mcd(wav, wav + 10 ** (noise_db / 20) * noise) < most
 
 
+def test_a_copy_is_warped_like_all_others():
+    wav = sing()
+    later = np.pad(wav, (240, 0))[: len(wav)]
+    copy = AlignedPair(AcousticFeatures(wav, RATE), AcousticFeatures(later, RATE), same_timing=True)
+    assert METRICS["mcd"].score(copy).value == mcd(wav, later) < 0.1
+
+
 def test_a_copy_that_is_late_is_worse():
     wav = sing()
     late = [np.pad(wav, (n, 0))[: len(wav)] for n in (0, 160, 800)]
@@ -317,6 +356,21 @@ def test_it_is_the_cosine_of_both_vectors():
     assert METRICS["similarity"].score(pair(one, half, look_up)).value == pytest.approx(24 / 25)
     assert METRICS["similarity"].score(pair(half, two, look_up)).value == pytest.approx(0)
     assert METRICS["similarity"].score(pair(two, two, look_up)).value == pytest.approx(1)
+
+
+def test_the_recording_is_encoded_once_for_all_systems():
+    calls = []
+
+    def count(wav, sample_rate):
+        calls.append(len(wav))
+        return encode(wav, sample_rate)
+
+    recorded = AcousticFeatures(NOISE, 8000, (), count)
+    for length in (3000, 2000):
+        METRICS["similarity"].score(
+            AlignedPair(recorded, AcousticFeatures(NOISE[:length], 8000, (), count))
+        )
+    assert sorted(calls) == [2000, 3000, 8000]
 
 
 def test_silence_has_no_score_and_neither_has_a_vector_of_no_length():

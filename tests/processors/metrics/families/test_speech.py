@@ -57,6 +57,11 @@ def test_a_score_has_percent_its_words_as_weight_and_the_hypothesis():
     assert (value, weight, note) == (pytest.approx(100 / 6), 6, "a cat sat on the mat")
 
 
+def test_numbers_are_compared_in_words():
+    five = replace(SPEECH, text="It is five dollars.")
+    assert METRICS["wer"].score(hearing(five, "It is $5"))[:2] == (0, 4)
+
+
 def test_pocketsphinx_recognises_no_word_in_silence():
     assert METRICS["wer"].score(SPEECH) == (100, 6, "")
 
@@ -71,6 +76,14 @@ def test_without_a_text_or_a_recogniser_there_is_no_score():
         .value
         == 0
     )
+
+
+def test_recordings_without_transcripts_have_no_score(tmp_path):
+    (tmp_path / "a.txt").write_text("the cat")
+    spoken = replace(SPEECH, id="a", user_models=UserModels(transcripts=tmp_path))
+    assert METRICS["wer"].score(spoken).value == pytest.approx(100 * 4 / 6)
+    recorded = UserModels(transcripts=tmp_path / "recorded")
+    assert METRICS["wer"].score(replace(spoken, user_models=recorded)) is None
 
 
 SHORT = LabelledSpeech(np.zeros(1600, dtype=np.float32), 16000, "The cat sat.", "en-us")
@@ -90,11 +103,21 @@ def test_errors_are_counted_per_character(heard, errors):
     assert METRICS["cer"].score(hearing(SHORT, heard)).value == pytest.approx(100 * errors / 11)
 
 
+def test_a_score_has_percent_its_characters_as_weight_and_the_hypothesis():
+    speech = replace(SHORT, user_models=UserModels(recogniser=lambda *_: "The Cats sat"))
+    assert METRICS["cer"].score(speech) == (pytest.approx(100 / 11), 11, "the cats sat")
+
+
 def test_words_without_spaces_between_them_are_compared():
     speech = replace(SHORT, text="今日は晴れ。", language="ja")
     assert METRICS["cer"].score(hearing(speech, "今日は雨")) == (
         pytest.approx(100 * 2 / 5), 5, "今日は雨",
     )  # fmt: skip
+
+
+def test_without_a_text_or_a_recogniser_there_is_no_cer():
+    assert METRICS["cer"].score(replace(SHORT, text="...")) is None
+    assert METRICS["cer"].score(replace(SHORT, language="ja")) is None
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import soundfile
 from models.synthesizer import Synthesizer
 from processors.metrics.signals.acoustic_features import AcousticFeatures, encode_speaker
 from tests.processors.metrics.packages import skip_without
-from tests.processors.utterances import RATE, sing
+from tests.processors.utterances import AH, EE, RATE, sing
 
 
 def tone(hz: float, seconds: float, level: float = 0.5) -> np.ndarray:
@@ -36,6 +36,16 @@ def test_energy_is_the_level_in_db(level):
     expected = 20 * np.log10(level / np.sqrt(2))
     assert inside(voice, voice.energy) == pytest.approx(expected, abs=0.02)
     assert voice.energy.min() == pytest.approx(voice.energy.max() - 40)
+
+
+def test_energy_is_seen_through_a_window_of_25_ms():
+    wav = np.zeros(RATE, dtype=np.float32)
+    wav[RATE // 2] = 0.5
+    voice = AcousticFeatures(wav, RATE)
+    mean_square_db = 20 * np.log10(0.5) - 10 * np.log10(0.0125 * RATE)  # a Hann window is half full
+    assert voice.energy.max() == pytest.approx(mean_square_db, abs=0.05)
+    louder = voice.times_s[voice.energy > voice.energy.min()]
+    assert louder == pytest.approx([0.49, 0.495, 0.5, 0.505, 0.51])
 
 
 def test_pitch_is_at_the_times_of_the_frames():
@@ -83,6 +93,19 @@ def test_cepstra_are_those_of_the_sound_at_any_level_and_place():
     assert louder.sound == slice(voice.sound.start + 50, voice.sound.stop + 50)
     theirs, ours = (each.cepstra[each.sound] for each in (voice, louder))
     assert ours == pytest.approx(theirs, abs=0.01)
+
+
+def test_cepstra_tell_vowels_apart_and_hardly_pitches():
+    vowels = [(AH._replace(seconds=0.5, glide=1.0),), (EE._replace(seconds=0.5, glide=1.0),)]
+    ah, ah_higher, ee = (
+        inside(voice, voice.cepstra).mean(axis=0)  # (24,)
+        for voice in (
+            AcousticFeatures(sing(vowels[0]), RATE),
+            AcousticFeatures(sing(vowels[0], pitch=1.2), RATE),
+            AcousticFeatures(sing(vowels[1]), RATE),
+        )
+    )
+    assert np.linalg.norm(ee - ah) > 5 * np.linalg.norm(ah_higher - ah)
 
 
 def test_another_rate_is_computed_once():

@@ -163,6 +163,14 @@ def test_the_path_is_that_of_librosa(monkeypatch, rows):
     assert dtw_path(a, b).tolist() == path[::-1].tolist()
 
 
+def test_frames_are_matched_to_themselves_and_to_their_repetitions():
+    a, _ = sequences(50, 1)
+    repeats = np.random.default_rng(0).integers(1, 4, size=50)
+    index = np.repeat(np.arange(50), repeats)
+    assert dtw_path(a, a).tolist() == [[i, i] for i in range(50)]
+    assert dtw_path(a, a[index]).tolist() == [[i, j] for j, i in enumerate(index)]
+
+
 def test_an_empty_sequence_has_no_path():
     a, b = sequences(0, 3)
     assert dtw_path(a, b).shape == dtw_path(b, a).shape == (0, 2)
