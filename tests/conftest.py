@@ -6,6 +6,7 @@ import os
 import signal
 
 import pytest
+import torch
 
 from processors.audio import pitch
 from tests.utils.hub_server import HubServer
@@ -18,7 +19,8 @@ TOGETHER = "tests/models/programs/export/"  # with what was exported for all of 
 
 def pytest_configure():
     """Gives each process one thread: sums of several differ in their last bits."""
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    threads = os.environ.setdefault("OMP_NUM_THREADS", "1")
+    torch.set_num_threads(int(threads))
 
 
 def pytest_collection_modifyitems(items):
