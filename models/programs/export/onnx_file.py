@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from models.base.graphs import Graph
 from models.checkpoint.tensors import LEAST_IN_8_BITS
 from utils.errors import InputError
+from utils.logging import get_logger
 
 _OPSET = 20
 _LONGEST = 2**20  # positions: more than any text has
@@ -33,6 +34,8 @@ def to_onnx(graph: Graph, weight_type: WeightType = "fp32") -> onnx.ModelProto:
 
     The module is not changed; call `eval()` first.
     """
+    message = "exports the network of %s, which takes up to two minutes"
+    get_logger(__name__).info(message, ", ".join(graph.outputs))
     names = sorted({name for lengths in graph.lengths.values() for name in lengths.values()})
     sizes = {name: torch.export.Dim(name, min=1, max=_LONGEST) for name in names}
     shapes = [
