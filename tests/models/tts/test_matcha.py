@@ -8,7 +8,7 @@ from torch import nn
 
 from models.tts.matcha import Matcha, MatchaTask
 from models.tts.matcha.config import DecoderConfig, EncoderConfig, MatchaConfig
-from models.tts.matcha.unet import FrameMasks, GroupNorm, Halving
+from models.tts.matcha.unet import Doubling, FrameMasks, GroupNorm, Halving
 from modules.flow import frame_noise, seeds_of_phones
 from modules.layers.transformer import turned
 from processors.dataset.batch import TtsBatch
@@ -46,6 +46,13 @@ def test_halving_is_a_convolution_with_a_stride_of_two():
     kernel = halving.linear.weight.unflatten(1, (3, 4)).mT
     expected = nn.functional.conv1d(frames.mT, kernel, halving.linear.bias, 2, 1).mT
     torch.testing.assert_close(halving(frames, mask), expected)
+
+
+def test_doubling_is_a_transposed_convolution_with_a_stride_of_two():
+    frames, mask, doubling = torch.randn(2, 12, 4), torch.ones(2, 12, dtype=torch.bool), Doubling(4)
+    doubled = doubling(frames, mask)
+    torch.testing.assert_close(doubled, doubling.conv(frames.mT).mT)
+    assert doubled.shape == (2, 24, 4)
 
 
 def test_group_normalisation_reads_the_frames_up_to_a_multiple_of_four():
