@@ -17,7 +17,7 @@ from modules.mel import MelConfig
 from modules.variance.adaptor import regulate
 from modules.variance.contours import ContourStats
 from modules.variance.pitch_transform import PitchTransform
-from processors.dataset.statistics import CorpusStats
+from processors.dataset.statistics import CorpusStats, Stat
 from tests.models.tts.batches import (
     FLOOR,
     MEL,
@@ -354,6 +354,20 @@ def test_the_network_of_a_voice_takes_its_numbers_from_the_assets(name):
     assert network.phone_embedding.num_embeddings == len(subject.assets.vocabulary)
     assert network.mel_linear.out_features == subject.mel.n_mels
     assert network.log_floor == subject.mel.log_floor_value
+
+
+@pytest.mark.parametrize(
+    ("name", "level"), [("", "phone"), ("frames", "frame"), ("convolution", "frame")]
+)
+def test_contours_are_normalised_by_the_statistics_of_their_level(name, level):
+    subject = Subject("fastspeech2", name, 2)
+    other = "frame" if level == "phone" else "phone"
+    wrong = dict.fromkeys((f"f0_{other}", f"energy_{other}"), Stat(1.0, 1.0, 0.0, 2.0))
+    stats = {key: replace(of, **wrong) for key, of in subject.assets.stats.speakers.items()}
+    assets = replace(subject.assets, stats=CorpusStats(stats))
+    network = FastSpeech2.build(subject.config.model, assets)
+    assert network.pitch.norm.mean.tolist() == [150, 225]
+    assert network.energy.norm.std.tolist() == [20, 20]
 
 
 def test_missing_statistics_are_named():
