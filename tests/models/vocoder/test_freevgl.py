@@ -169,3 +169,9 @@ def test_items_of_a_batch_are_scored_as_if_alone(discriminators):
 def test_bands_that_are_none_are_refused(bands):
     with pytest.raises(ValueError, match=r"bands are .*expected one or more"):
         FreeVGLConfig(bands=bands)
+
+
+@pytest.mark.parametrize("value", [2, 0])
+def test_even_kernels_are_refused(value):
+    with pytest.raises(ValueError, match="kernel_size"):
+        FreeVGLConfig(kernel_size=value)
