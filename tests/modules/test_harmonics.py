@@ -43,13 +43,22 @@ def less_envelope(log_mel: torch.Tensor, mel: MelConfig, f0: float) -> torch.Ten
     return rest
 
 
-@pytest.mark.parametrize("f0", [61.3, 141.7, 287.0])
+@pytest.mark.parametrize("f0", [61.3, 97.0, 141.7, 203.1, 287.0, 433.0])
 @pytest.mark.parametrize("mel", MELS.values(), ids=MELS)
 def test_the_ripple_is_that_of_the_mel_of_a_comb(mel, f0):
     ripple = HarmonicComb(mel)(torch.tensor([[f0]]))[0, 0]
     expected = less_envelope(comb_mel(mel, f0), mel, f0)
     assert (ripple - expected).abs().mean() < 0.01
     assert ripple.std() > 0.3 or f0 < 100  # low harmonics share bands
+
+
+def test_harmonics_of_a_higher_pitch_are_higher():
+    """The strongest band below 500 Hz is the one around F0."""
+    mel = MelConfig()
+    f0 = torch.tensor([[150.0, 220, 330, 440]])
+    bands = mel_band_edges(mel)[1:-1]
+    low = HarmonicComb(mel)(f0)[0, :, bands < 500]  # (4, bands)
+    torch.testing.assert_close(bands[low.argmax(dim=1)].float(), f0[0], rtol=0, atol=25)
 
 
 def test_beyond_60_and_500_hz_the_harmonics_stay():
@@ -136,3 +145,13 @@ def test_it_does_not_depend_on_how_high_the_voice_is():
     torch.nn.init.normal_(network.predictor.linear.weight)
     low, high = (network(frames, factor * f0, durations, mask) for factor in (1, 2))
     assert torch.allclose(low, high, atol=1e-4)
+
+
+def test_it_is_the_same_alone_and_in_a_batch():
+    frames, f0, durations, mask = batch()
+    network = F0Residual(H).eval()
+    torch.nn.init.normal_(network.predictor.linear.weight)
+    together = network(frames, f0, durations, mask)
+    alone = network(frames[:1, :16], f0[:1, :16], durations[:1, :2], mask[:1, :16])
+    assert torch.allclose(together[:1, :16], alone, atol=1e-5)
+    assert (together[~mask] == 0).all()

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import librosa
@@ -36,7 +37,11 @@ def librosa_magnitude(wav: torch.Tensor, config: MelConfig) -> np.ndarray:
     return np.sqrt(np.abs(spectrum) ** 2 + config.magnitude_epsilon)
 
 
-@pytest.mark.parametrize("config", [CENTRE, WIDE, VOCOS])
+NARROW = MelConfig(n_mels=40, f_min=80, f_max=7600)
+NARROW_HTK = replace(NARROW, scale="htk")
+
+
+@pytest.mark.parametrize("config", [CENTRE, WIDE, NARROW, VOCOS, NARROW_HTK])
 def test_filter_bank_is_librosas(config):
     htk = {"htk": True, "norm": None} if config.scale == "htk" else {}
     expected = librosa.filters.mel(
@@ -47,6 +52,18 @@ def test_filter_bank_is_librosas(config):
         fmax=config.f_max,
         **htk,
     )
+    assert np.abs(mel_filter_bank(config).numpy() - expected).max() < 1e-6
+
+
+@pytest.mark.parametrize("config", [VOCOS, NARROW_HTK])
+def test_htks_filter_bank_is_torchaudios(config):
+    """That of torchaudio.functional.melscale_fbanks with its defaults."""
+    bins = np.linspace(0, config.sample_rate / 2, config.n_fft // 2 + 1)
+    mels = 2595 * np.log10(1 + np.array([config.f_min, config.f_max]) / 700)
+    edges = 700 * (10 ** (np.linspace(*mels, config.n_mels + 2) / 2595) - 1)
+    slopes = edges - bins[:, None]  # (K, M + 2)
+    down, up = -slopes[:, :-2] / np.diff(edges)[:-1], slopes[:, 2:] / np.diff(edges)[1:]
+    expected = np.maximum(0, np.minimum(down, up)).T
     assert np.abs(mel_filter_bank(config).numpy() - expected).max() < 1e-6
 
 
@@ -105,6 +122,14 @@ def test_gradient_reaches_every_sample_that_a_frame_covers():
     wav = noise(4096).requires_grad_()
     MelSpectrogram(HIFIGAN)(wav).sum().backward()
     assert (wav.grad != 0).all()
+
+
+def test_autocast_does_not_change_the_mel():
+    wav = noise(8192)
+    mel = MelSpectrogram(HIFIGAN)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        under_autocast = mel(wav)
+    assert torch.equal(under_autocast, mel(wav))
 
 
 @pytest.mark.parametrize(("config", "shortest"), [(CENTRE, 513), (HIFIGAN, 385)])
@@ -190,6 +215,17 @@ def test_converted_mels_are_close_to_those_of_the_audio(wav, name, distance):
     T = min(mel.shape[2], expected.shape[2])
     assert abs(mel.shape[2] - expected.shape[2]) <= 1
     assert (mel[:, :, :T] - expected[:, :, :T]).abs().mean() < distance
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_noise_keeps_its_level(name):
+    target = TARGETS[name]
+    noise = 0.1 * torch.randn(1, 50000, generator=torch.Generator().manual_seed(0))
+    # below 7.5 kHz: resampling must take nothing away
+    expected = MelSpectrogram(target)(at_rate(noise, target.sample_rate))
+    below = slice(0, int(0.9 * target.n_mels))
+    difference = converted(noise, target)[0, below].mean() - expected[0, below].mean()
+    assert abs(difference) < 0.1
 
 
 def test_conversion_keeps_the_time_of_an_event():

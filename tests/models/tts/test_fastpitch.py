@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 
 import pytest
@@ -5,13 +6,16 @@ import torch
 
 from models.base.aligner import JointAligner, JointAlignerConfig
 from models.base.assets import Assets
+from models.tts import fastpitch
 from models.tts.fastpitch import FastPitch, FastPitchTask
 from models.tts.fastpitch.config import FastPitchConfig, FFTConfig, TemporalPredictorConfig
+from modules.layers.basic import length_mask
 from modules.mel import MelConfig
 from modules.variance.contours import ContourStats
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
 from tests.models.tts.batches import (
+    FLOOR,
     MEL,
     N_MELS,
     N_PHONES,
@@ -20,6 +24,7 @@ from tests.models.tts.batches import (
     batch_of,
     losses_of,
 )
+from tests.worlds.networks import Subject
 
 SIZES = FFTConfig(
     n_layers=1, heads=2, head_size=6, filter_size=32, dropout=0.0, attention_dropout=0.0
@@ -132,14 +137,15 @@ def gradients_of(task: FastPitchTask, windows: list[TtsBatch]) -> dict[str, torc
 
 
 @pytest.mark.parametrize("learned", [False, True], ids=["stored", "learned"])
-def test_micro_batches_of_any_size_give_the_update_of_one_batch(learned):
+@by_variant
+def test_micro_batches_of_any_size_give_the_update_of_one_batch(config, learned):
     batch = batch_of((5, 4, 5))  # fewer phones than frames, for the aligner
     parts = [TtsBatch(batch.ids[i:j], *(x[i:j] for x in batch[1:])) for i, j in ((0, 1), (1, 3))]
     results = []
     for windows in ([batch], parts):
         if learned:
             windows = [part._replace(durations=None) for part in windows]
-        results.append(gradients_of(task_of(network_of().train(), learned=learned), windows))
+        results.append(gradients_of(task_of(network_of(config).train(), learned=learned), windows))
     assert any(name.startswith("aligner.") for name in results[0]) == learned
     torch.testing.assert_close(results[0], results[1], rtol=1e-4, atol=1e-6)
 
@@ -175,6 +181,20 @@ def test_true_prosody_at_inference_gives_the_mel_of_training():
     assert spoken.pitch[0, 0] == 200  # unvoiced: the mean
 
 
+def test_pitch_and_energy_controls_are_factors_on_hz_and_energy():
+    network = network_of()
+    torch.nn.init.constant_(network.energy.predictor.linear.bias, 3.0)
+    neutral = spoken(network)
+    higher = spoken(network, pitch_control=1.2, energy_control=torch.tensor([[1.0, 0.5, 2.0]]))
+    torch.testing.assert_close(higher.pitch, neutral.pitch * 1.2)
+    assert not torch.equal(higher.mel, neutral.mel)
+    same_pitch = spoken(network, energy_control=torch.tensor([[1.0, 0.5, 2.0]]))
+    torch.testing.assert_close(
+        same_pitch.energy, neutral.energy * torch.tensor([[1.0, 0.5, 2.0]]), rtol=1e-5, atol=1e-5
+    )
+    assert torch.equal(spoken(network, pitch_control=1.0, energy_control=1.0).mel, neutral.mel)
+
+
 def test_pitch_transforms_act_on_voiced_phones_of_each_speaker():
     network = network_of(SMALL, TWO_PITCHES).eval()
     speaker = {"speaker_ids": torch.tensor([1])}
@@ -190,10 +210,14 @@ def test_pitch_transforms_act_on_voiced_phones_of_each_speaker():
     assert not torch.equal(out.energy, plain.energy)  # it is predicted after the pitch
 
 
-@pytest.mark.parametrize(("slower", "expected"), [(1.0, 75), (2.0, 150)])
-def test_durations_are_limited_before_the_control(slower, expected):
+@pytest.mark.parametrize(
+    ("frames", "slower", "expected"),
+    [(2.4, 1.0, 2), (2.4, 1.3, 3), (1e6, 1.0, 75), (1e6, 2.0, 150)],
+)
+def test_durations_are_limited_before_the_control_and_rounded_after_it(frames, slower, expected):
     network = network_of()
-    torch.nn.init.constant_(network.duration_predictor.linear.bias, 20.0)
+    torch.nn.init.zeros_(network.duration_predictor.linear.weight)
+    network.duration_predictor.linear.bias.data.fill_(math.log(frames + 1))
     out = spoken(network, durations=None, duration_control=slower)
     assert out.durations.tolist() == [[expected] * 3]
 
@@ -227,6 +251,16 @@ def test_speakers_are_alike_without_their_weight():
     assert torch.equal(first, second)
 
 
+def test_the_taught_mel_is_that_of_training():
+    network, batch = network_of().eval(), batch_of()
+    mel_hat = network(*network.inputs_of(batch)).mel_hat
+    mel = network.teacher_forced_mel(batch)
+    valid = length_mask(batch.mel_lengths)[:, None].expand_as(mel)
+    assert torch.equal(mel[valid], mel_hat.mT[valid])
+    assert (mel[~valid] == FLOOR).all()
+    assert not mel.requires_grad
+
+
 def test_energies_of_different_kinds_are_not_initialised_from_one_another():
     ours, theirs = network_of().scales(), network_of(VARIANTS["NVIDIA's energy"]).scales()
     assert ours.keys() == theirs.keys() == {n for n in network_of().state_dict() if "energy." in n}
@@ -249,3 +283,18 @@ def test_energies_of_different_kinds_are_not_initialised_from_one_another():
 def test_numbers_out_of_range_are_refused(section, keys, message):
     with pytest.raises(ValueError, match=message):
         section(**keys)
+
+
+@pytest.mark.parametrize("aligner", ["hmm", "learned"])
+def test_the_task_of_a_voice_takes_its_numbers_from_the_assets(aligner):
+    subject = Subject("fastpitch", "", 2)
+    preprocess = replace(subject.config.preprocess, aligner=aligner)
+    task = fastpitch.MODEL.task.build(
+        replace(subject.config, preprocess=preprocess), subject.assets
+    )
+    network = task.network
+    assert network.pitch.norm.mean.tolist() == [150, 225]
+    assert network.phone_embedding.num_embeddings == len(subject.assets.vocabulary)
+    assert network.mel_linear.out_features == subject.mel.n_mels
+    assert network.log_floor == subject.mel.log_floor_value
+    assert (task.aligner is not None) == (aligner == "learned")

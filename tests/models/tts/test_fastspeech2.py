@@ -17,19 +17,22 @@ from modules.mel import MelConfig
 from modules.variance.adaptor import regulate
 from modules.variance.contours import ContourStats
 from modules.variance.pitch_transform import PitchTransform
-from processors.dataset.statistics import CorpusStats
+from processors.dataset.statistics import CorpusStats, Stat
 from tests.models.tts.batches import (
     FLOOR,
     MEL,
     N_PHONES,
     PITCH,
+    TWO_PITCHES,
     batch_of,
     losses_of,
+    mean_loss,
 )
 from tests.worlds.networks import Subject
 from utils.errors import InputError
 
 ENERGY = ContourStats(*torch.tensor([[40.0], [20], [0], [120]]))
+TWO_ENERGIES = ContourStats(*torch.tensor([[40.0, 50], [20, 25], [0, 0], [120, 140]]))
 SMALL = FastSpeech2Config(
     transformer=TransformerConfig(
         n_encoder_layers=1,
@@ -141,6 +144,36 @@ def test_frame_level_losses_count_frames():
     assert losses["pitch"].per == losses["energy"].per == "frames"
 
 
+def test_without_postnet_there_is_one_mel_loss():
+    task = task_of(network_of(replace(SMALL, use_postnet=False)))
+    assert set(task.validation_step(batch_of())) == {"mel", "duration", "pitch", "energy"}
+
+
+def test_dropout_of_attention_acts_in_training():
+    sizes = replace(SMALL.transformer, attention_dropout=0.5)
+    batch, task = (
+        batch_of(),
+        task_of(network_of(replace(SMALL, transformer=sizes, use_postnet=False))),
+    )
+    task.network.train()
+    assert mean_loss(task, batch) != mean_loss(task, batch)
+    task.network.eval()
+    assert mean_loss(task, batch) == mean_loss(task, batch)
+
+
+def test_texts_and_audio_longer_than_max_seq_len_work():
+    batch = batch_of((60, 55), longest_phone=3)
+    assert batch.mel.shape[2] > SMALL.max_seq_len
+    longer_table = network_of(replace(SMALL, max_seq_len=500)).eval()
+    network = network_of().eval()
+    given = {"durations": batch.durations}
+    torch.testing.assert_close(
+        network.infer(batch.phone_ids, batch.phone_lengths, **given).mel,
+        longer_table.infer(batch.phone_ids, batch.phone_lengths, **given).mel,
+    )
+    assert torch.isfinite(mean_loss(task_of(network.train()), batch))
+
+
 @pytest.mark.parametrize(
     ("predicted", "factor", "expected"),
     [
@@ -175,6 +208,23 @@ def test_pitch_and_energy_controls_are_factors_on_hz_and_energy(config):
     if config is FRAME_LEVEL:
         factors = torch.tensor([[1.0, 1, 0.5, 1, 1, 1]])
     torch.testing.assert_close(quieter.energy, neutral.energy * factors)
+
+
+@pytest.mark.parametrize("config", [SMALL, FRAME_LEVEL], ids=["phone", "frame"])
+def test_pitch_transforms_act_on_the_whole_contour_around_the_mean_of_the_speaker(config):
+    network = network_of(config, TWO_PITCHES, TWO_ENERGIES).eval()
+    arguments = {"phone_ids": torch.tensor([[1, 2, 3], [3, 2, 0]])}
+    arguments["phone_lengths"] = torch.tensor([3, 2])
+    arguments["speaker_ids"] = torch.tensor([0, 1])
+    arguments["durations"] = torch.tensor([[2, 1, 3], [1, 2, 0]])
+    plain = network.infer(**arguments)
+    voiced = torch.tensor([[True, False, True], [True, False, False]])
+    flat = network.infer(
+        **arguments, pitch_transform=PitchTransform(flatten=True, shift_hz=5), voiced=voiced
+    )
+    expected = torch.tensor([[125.0], [225]]) * (plain.pitch > 0)
+    torch.testing.assert_close(flat.pitch, expected)
+    assert not torch.equal(flat.mel, plain.mel)
 
 
 def test_harmonics_move_with_every_control_of_the_pitch():
@@ -251,6 +301,7 @@ def test_true_prosody_at_inference_gives_the_mel_of_training():
                 ({"decoder_hidden": 128}, "256 and decoder_hidden 128"),
                 ({"encoder_head": 3}, "encoder_head 3 does not divide"),
                 ({"conv_kernel_size": (9, 2)}, "must be odd"),
+                ({"conv_kernel_size": (9, -1)}, "must be odd"),
                 ({"n_encoder_layers": -1}, "n_encoder_layers is -1, expected 1 or more"),
                 ({"decoder_dropout": 1.5}, "decoder_dropout is 1.5, expected a share"),
             )
@@ -303,6 +354,20 @@ def test_the_network_of_a_voice_takes_its_numbers_from_the_assets(name):
     assert network.phone_embedding.num_embeddings == len(subject.assets.vocabulary)
     assert network.mel_linear.out_features == subject.mel.n_mels
     assert network.log_floor == subject.mel.log_floor_value
+
+
+@pytest.mark.parametrize(
+    ("name", "level"), [("", "phone"), ("frames", "frame"), ("convolution", "frame")]
+)
+def test_contours_are_normalised_by_the_statistics_of_their_level(name, level):
+    subject = Subject("fastspeech2", name, 2)
+    other = "frame" if level == "phone" else "phone"
+    wrong = dict.fromkeys((f"f0_{other}", f"energy_{other}"), Stat(1.0, 1.0, 0.0, 2.0))
+    stats = {key: replace(of, **wrong) for key, of in subject.assets.stats.speakers.items()}
+    assets = replace(subject.assets, stats=CorpusStats(stats))
+    network = FastSpeech2.build(subject.config.model, assets)
+    assert network.pitch.norm.mean.tolist() == [150, 225]
+    assert network.energy.norm.std.tolist() == [20, 20]
 
 
 def test_missing_statistics_are_named():

@@ -17,6 +17,7 @@ from models.tts.flowspeech.network import DilatedDepthwise
 from modules.flow import frame_noise, seeds_of_phones
 from modules.mel import MelConfig
 from modules.variance.contours import ContourStats
+from modules.variance.pitch_transform import PitchTransform
 from tests.models.tts.batches import MEL, N_MELS, N_PHONES, PITCH, batch_of, losses_of
 from utils.errors import InputError
 
@@ -147,6 +148,20 @@ def test_more_steps_follow_the_flow_more_closely():
     errors = [(speech(network, steps=steps) - exact).abs().mean() for steps in (1, 4, 16)]
     assert errors[0] > 2 * errors[1] > 4 * errors[2] > 0
     assert torch.equal(speech(network, steps=4), speech(network))
+
+
+def test_pitch_and_energy_can_be_controlled_transformed_and_given():
+    network = network_of().eval()
+    plain = speech(network)
+    for asked in (
+        {"pitch_control": 1.2},
+        {"energy_control": 0.5},
+        {"pitch_transform": PitchTransform(flatten=True)},
+        {"pitch": torch.full((1, 3), 250.0)},
+    ):
+        assert not torch.equal(speech(network, **asked), plain)
+    with pytest.raises(ValueError, match="pitch_transform acts on predicted pitch"):
+        speech(network, pitch=torch.full((1, 3), 250.0), pitch_transform=PitchTransform())
 
 
 def test_the_taught_mel_is_that_of_true_prosody():

@@ -8,7 +8,7 @@ from torch import nn
 
 from models.tts.matcha import Matcha, MatchaTask
 from models.tts.matcha.config import DecoderConfig, EncoderConfig, MatchaConfig
-from models.tts.matcha.unet import FrameMasks, GroupNorm, Halving
+from models.tts.matcha.unet import Doubling, FrameMasks, GroupNorm, Halving
 from modules.flow import frame_noise, seeds_of_phones
 from modules.layers.transformer import turned
 from processors.dataset.batch import TtsBatch
@@ -48,6 +48,13 @@ def test_halving_is_a_convolution_with_a_stride_of_two():
     torch.testing.assert_close(halving(frames, mask), expected)
 
 
+def test_doubling_is_a_transposed_convolution_with_a_stride_of_two():
+    frames, mask, doubling = torch.randn(2, 12, 4), torch.ones(2, 12, dtype=torch.bool), Doubling(4)
+    doubled = doubling(frames, mask)
+    torch.testing.assert_close(doubled, doubling.conv(frames.mT).mT)
+    assert doubled.shape == (2, 24, 4)
+
+
 def test_group_normalisation_reads_the_frames_up_to_a_multiple_of_four():
     norm, frames = GroupNorm(16), torch.randn(2, 12, 16) + 3
     nn.init.normal_(norm.weight)
@@ -75,8 +82,10 @@ def test_more_padding_changes_neither_learned_durations_nor_what_is_trained_on_t
     results = []
     for variant in (batch, padded(batch, subject.mel)):
         task = subject.task()
-        mean_loss(task, variant._replace(durations=None)).backward()
-        results.append({name: p.grad for name, p in task.network.named_parameters()})
+        loss = mean_loss(task, variant._replace(durations=None))
+        loss.backward()
+        gradients = {name: p.grad for name, p in task.network.named_parameters()}
+        results.append({"loss": loss.detach(), **gradients})
     torch.testing.assert_close(*results, rtol=1e-3, atol=1e-4)
 
 

@@ -12,7 +12,7 @@ from modules.losses import guided_attention_sum
 from modules.mel import MelConfig
 from processors.dataset.batch import TtsBatch
 from processors.text.voice_phones import arpabet_vocabulary
-from tests.models.tts.batches import FLOOR, MEL, N_MELS, N_PHONES, losses_of
+from tests.models.tts.batches import FLOOR, MEL, N_MELS, N_PHONES, losses_of, mean_loss
 from utils.errors import InputError
 
 SMALL = Tacotron2Config(
@@ -73,8 +73,9 @@ def test_size_is_nvidias():
     assert sum(parameter.numel() for parameter in network.parameters()) == 28_193_153
 
 
-def test_a_batch_speaks_as_its_items_do_alone():
-    network = network_of(GROUPS).eval()
+@pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
+def test_a_batch_speaks_as_its_items_do_alone(config):
+    network = network_of(config).eval()
     batch = batch_of()
     limits = torch.tensor([9, 40, 40])
     together = network.infer(batch.phone_ids, batch.phone_lengths, max_frames=limits, seed=3)
@@ -138,6 +139,11 @@ def test_losses_are_sums_over_valid_frames(config, last_steps):
     assert (losses["guided_attention"].weight, losses["focus"].weight) == (2.0, 0.0)
 
 
+def test_guided_attention_is_an_option():
+    losses = task_of(network_of()).validation_step(batch_of())
+    assert set(losses) == {"mel", "refined_mel", "gate", "focus"}
+
+
 def test_normalised_mels_are_those_of_a_plain_network_on_other_mels():
     """The network of (mel - mean) / std predicts std * mel + mean."""
     plain, batch = network_of().eval(), batch_of()
@@ -199,6 +205,25 @@ def test_the_seed_changes_what_is_spoken_unless_nothing_is_dropped():
     assert torch.equal(*still)
 
 
+def test_one_batch_can_be_overfitted_and_spoken():
+    batch = batch_of((5, 3), (8, 6))
+    batch = batch._replace(mel=batch.mel / 4)  # less than the dropout of the prenet can hide
+    network = network_of(replace(SMALL, guided_attention=2.0)).train()
+    task = task_of(network)
+    optimizer = torch.optim.Adam(network.parameters(), lr=1e-2)
+    first = mean_loss(task, batch).item()
+    for _ in range(60):
+        optimizer.zero_grad()
+        loss = mean_loss(task, batch)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        optimizer.step()
+    assert loss.item() < 0.2 * first
+    spoken = network.eval().infer(batch.phone_ids, batch.phone_lengths, max_decoder_steps=40)
+    assert spoken.stopped.all()
+    assert spoken.mel_lengths.tolist() == [7, 5]  # without the frame at which the gate opens
+
+
 def test_int8_is_refused_on_other_devices():
     with pytest.raises(InputError, match="int8 is for CPUs, not for meta; use fp16 or fp32"):
         network_of().to("meta").for_inference("int8")
@@ -226,6 +251,23 @@ def test_speech_ends_where_the_gate_opens_or_at_a_limit():
     assert network.infer(*phones, gate_threshold=0.9 * threshold).stopped.tolist() == [True]
     gate.bias.data.fill_(5.0)
     assert network.infer(*phones).mel_lengths.tolist() == [1]  # never nothing
+
+
+def test_durations_follow_the_attention():
+    network, batch = network_of().eval(), batch_of()
+    spoken = network.infer(batch.phone_ids, batch.phone_lengths, max_frames=batch.mel_lengths)
+    assert spoken.durations.sum(dim=1).tolist() == spoken.mel_lengths.tolist()
+    assert spoken.pitch is None
+    assert spoken.energy is None
+
+
+def test_teacher_forced_mels_have_the_lengths_of_the_recordings():
+    network, batch = network_of().eval(), batch_of()
+    mel = network.teacher_forced_mel(batch)
+    refined = network(*batch[1:4], batch.mel, batch.mel_lengths).refined_mel_hat.mT
+    for item, T in enumerate(batch.mel_lengths.tolist()):
+        torch.testing.assert_close(mel[item, :, :T], refined[item, :, :T])
+        assert (mel[item, :, T:] == FLOOR).all()
 
 
 def test_half_precision_has_nearly_the_gradients_of_float32():

@@ -33,6 +33,20 @@ def test_attention_weighs_by_query_keys_and_location():
     torch.testing.assert_close(weights[0], torch.stack(energies).softmax(dim=0))
 
 
+def test_padding_gets_no_weight_and_changes_no_other():
+    torch.manual_seed(0)
+    attention = LocationAttention(SIZES, 4)
+    state, memory = torch.randn(1, 5), torch.randn(1, 6, 4)
+    past = torch.rand(1, 2, 6)
+    past[:, :, 4:] = 0  # weights of padding
+    mask = torch.arange(6)[None] < 4
+    kernel = attention.location_kernel()
+    padded = attention(state, attention.key(memory), past, kernel, mask)
+    alone = attention(state, attention.key(memory[:, :4]), past[:, :, :4], kernel, mask[:, :4])
+    assert padded[0, 4:].tolist() == [0, 0]
+    torch.testing.assert_close(padded[:, :4], alone)
+
+
 B, T, N, H = 2, 5, 4, 3
 
 

@@ -151,7 +151,27 @@ def test_a_score_is_that_of_plain_layers(discriminators):
     assert score.shape == (2, 21 * 8)  # an eighth of 162 bins, half of 16 frames
 
 
+def test_equal_magnitudes_have_equal_features_and_others_do_not(discriminators):
+    for same, other in zip(
+        discriminators(images(), images()), discriminators(images(), images(seed=1)), strict=True
+    ):
+        assert same.feature_distance == 0 < other.feature_distance
+
+
+def test_items_of_a_batch_are_scored_as_if_alone(discriminators):
+    together = discriminators(images(3))
+    apart = [discriminators(images(3)[item : item + 1]) for item in range(3)]
+    for output, *alone in zip(together, *apart, strict=True):
+        assert torch.allclose(output.score, torch.cat([one.score for one in alone]), atol=1e-5)
+
+
 @pytest.mark.parametrize("bands", [(), ((0.5, 0.5),), ((0.0, 1.1),), ((-0.1, 0.5),)])
 def test_bands_that_are_none_are_refused(bands):
     with pytest.raises(ValueError, match=r"bands are .*expected one or more"):
         FreeVGLConfig(bands=bands)
+
+
+@pytest.mark.parametrize("value", [2, 0])
+def test_even_kernels_are_refused(value):
+    with pytest.raises(ValueError, match="kernel_size"):
+        FreeVGLConfig(kernel_size=value)

@@ -118,8 +118,9 @@ def run(store, folder: Path, resume: bool = False, **changes: object):
     return everything(trainer)
 
 
-def test_a_resumed_run_is_bit_equal_in_networks_average_and_optimizers(store, tmp_path):
-    options = {"gradient_accumulation_step": 2, "max_steps": 6}
+@pytest.mark.parametrize("window", [1, 2])
+def test_a_resumed_run_is_bit_equal_in_networks_average_and_optimizers(store, tmp_path, window):
+    options = {"gradient_accumulation_step": window, "max_steps": 6}
     whole = run(store, tmp_path / "whole", **options)
     run(store, tmp_path / "parts", **(options | {"max_steps": 3}))
     parts = run(store, tmp_path / "parts", resume=True, **options)

@@ -18,6 +18,7 @@ from models.vocoder.hifigan import (
     normalise_weights,
 )
 from models.vocoder.hifigan.config import DiscriminatorConfig, GeneratorConfig, HiFiGANConfig
+from modules.layers.normalisation import adapt_weight_norm
 from modules.losses import MultiResolutionStft
 from modules.mel import MelSpectrogram
 from tests.models.vocoder.plain_hifigan import (
@@ -83,6 +84,18 @@ def test_the_generator_gives_what_plain_layers_give(generator):
     assert torch.allclose(wav, plain(make_mel(2)), atol=1e-6)
 
 
+def test_saving_loading_and_folding_change_nothing(generator):
+    wav = generator(make_mel())
+    loaded, folded = HiFiGAN(generator.config, MEL.n_mels), HiFiGAN(generator.config, MEL.n_mels)
+    normalise_weights(loaded)
+    loaded.load_state_dict(generator.state_dict())
+    names = folded.state_dict().keys()
+    folded.load_state_dict(adapt_weight_norm(generator.state_dict(), names))
+
+    assert torch.equal(loaded(make_mel()), wav)
+    assert torch.equal(folded(make_mel()), wav)
+
+
 def test_gradients_are_those_of_the_plain_step():
     """One joint pass of the discriminators, without their gradients in the other half."""
     task, batch = make_gan(), make_batch(0, 1)
@@ -104,11 +117,14 @@ def plain_gradients(task, batch):
     discriminators = PlainDiscriminator(DISCRIMINATOR).eval()
     for plain, ours in ((generator, "generator"), (discriminators, "discriminator")):
         plain.load_state_dict(task.networks[ours].state_dict())
+    half = torch.is_autocast_enabled("cpu")
     wav_hat = generator(batch.mel)
     to_discriminate = discriminator_loss(discriminators, batch.wav, wav_hat)
     adversarial = generator_loss(discriminators, batch.wav, wav_hat)
-    mel_of = MelSpectrogram(replace(MEL, padding="hifigan"))
-    mel_loss = F.l1_loss(mel_of(wav_hat), mel_of(batch.wav))
+    with torch.autocast("cpu", enabled=False):
+        mel_of = MelSpectrogram(replace(MEL, padding="hifigan"))
+        mel_loss = F.l1_loss(mel_of(wav_hat.float()), mel_of(batch.wav))
+    assert wav_hat.dtype == (torch.bfloat16 if half else torch.float32)
     return {
         "discriminator": of_weights(to_discriminate, discriminators),
         "generator": of_weights(adversarial + 45 * mel_loss, generator),
@@ -119,6 +135,25 @@ def of_weights(loss, network):
     named = dict(network.named_parameters())
     found = torch.autograd.grad(loss, list(named.values()))
     return dict(zip(named, found, strict=True))
+
+
+def test_gradients_in_half_precision_are_those_of_the_plain_step():
+    task, batch = make_gan(), make_batch(0, 1)
+    whole = plain_gradients(task, batch)
+    with torch.autocast("cpu", torch.bfloat16):
+        expected = plain_gradients(task, batch)
+    for network in task.networks.values():
+        network.forward = torch.autocast("cpu", torch.bfloat16)(
+            type(network).forward.__get__(network)
+        )
+    for half, found in halves(task, batch):
+        gradient, wanted = flat(found[half]), flat(expected[half])
+        assert F.cosine_similarity(gradient, wanted, dim=0) > 0.99
+        assert not torch.allclose(gradient, flat(whole[half]), rtol=1e-3)
+
+
+def flat(tensors):
+    return torch.cat([tensor.flatten() for tensor in tensors.values()])
 
 
 def test_distances_of_mels_and_stfts_are_those_of_their_modules():
@@ -205,9 +240,23 @@ def test_a_frame_of_another_length_than_the_network_makes_is_refused():
     MODEL.check(HiFiGANConfig(), PreprocessConfig(hop_length=256))
 
 
-def test_a_configuration_says_where_it_breaks_a_rule(tmp_path):
-    with pytest.raises(InputError, match=r"--set: .*to 64, preprocess.hop_length is 32"):
-        load_config(write_vocoder_config(tmp_path), ["preprocess.hop_length=32"])
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("preprocess.hop_length=32", "--set: .*multiply to 64, preprocess.hop_length is 32"),
+        (
+            "model.generator.resblock_kernel_sizes=[4]",
+            "--set: section model.generator: resblock_kernel_sizes must be odd",
+        ),
+        (
+            "model.discriminator.scales=-1",
+            "--set: section model.discriminator: scales is -1, expected 0 or more",
+        ),
+    ],
+)
+def test_a_configuration_says_where_it_breaks_a_rule(tmp_path, override, message):
+    with pytest.raises(InputError, match=message):
+        load_config(write_vocoder_config(tmp_path), [override])
 
 
 def test_normalisation_reaches_every_convolution(generator):

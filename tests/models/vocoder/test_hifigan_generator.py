@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from models.vocoder.hifigan.config import GeneratorConfig
-from models.vocoder.hifigan.generator import HiFiGAN, reach_of
+from models.vocoder.hifigan.generator import HiFiGAN, _cleared, _upsampled, reach_of
 from modules.execution.chunks import by_batch
 
 N_MELS, HOP = 8, 12
@@ -76,6 +76,16 @@ def test_reach_of_the_networks_of_the_paper():
     assert reach_of(v3) == (11, 8, 8, 13, 3)
 
 
+@pytest.mark.parametrize("n_frames", [1, 2, 5, 11, 16, 17, 40, 100])
+@pytest.mark.parametrize("chunk_frames", [1, 7, 16, 30])
+def test_pieces_join_up_to_the_whole(network, n_frames, chunk_frames):
+    mel = make_mel(n_frames)
+    expected = whole(network, mel)
+    pieces = list(network.generate(mel, chunk_frames))
+    assert torch.cat(pieces, 1).sub(expected).abs().max() < 1e-6
+    assert all(piece.shape == (1, chunk_frames * HOP) for piece in pieces[:-1])
+
+
 def test_less_context_would_be_heard(network, monkeypatch):
     mel = make_mel(60)
     expected = whole(network, mel)
@@ -84,6 +94,30 @@ def test_less_context_would_be_heard(network, monkeypatch):
         monkeypatch.setattr(network, "reach", (*reach[:i], reach[i] - 1, *reach[i + 1 :]))
         wrong = torch.cat(list(network.generate(mel, 4)), 1)
         assert (wrong - expected).abs().max() > 1e-5, i
+
+
+def test_the_first_piece_comes_before_the_last_is_computed(network, monkeypatch):
+    computed = []
+    synthesise = network._synthesise
+    monkeypatch.setattr(
+        network, "_synthesise", lambda *given: computed.append(1) or synthesise(*given)
+    )
+    pieces = network.generate(make_mel(100), chunk_frames=10)
+    assert computed == []
+    next(pieces)
+    assert computed == [1]
+    assert len(list(pieces)) + 1 == len(computed) > 5
+
+
+def test_several_mels_of_one_length_may_be_generated_together(network):
+    mel = make_mel(50, n_items=3)
+    pieces = list(network.generate(mel, chunk_frames=10))
+    assert torch.cat(pieces, 1).sub(whole(network, mel)).abs().max() < 1e-6
+
+
+def test_a_piece_has_at_least_one_frame(network):
+    with pytest.raises(ValueError, match="chunk_frames is 0, expected 1 or more"):
+        next(network.generate(make_mel(5), chunk_frames=0))
 
 
 @pytest.mark.parametrize("together", [False, True])
@@ -99,6 +133,15 @@ def test_items_of_a_batch_are_spoken_as_if_alone(network, monkeypatch, together)
         alone = whole(network, mel[item : item + 1, :, :T])[0]
         assert wav[item, : T * HOP].sub(alone).abs().max() < 1e-6
         assert not wav[item, T * HOP :].any()
+
+
+def test_inference_gives_what_forward_gives(network):
+    mel, lengths = make_mel(45, n_items=2), torch.tensor([45, 20])
+    with torch.no_grad():
+        expected = network(mel, lengths)
+    assert network.infer(mel, lengths).sub(expected).abs().max() < 1e-6
+    assert network.infer(mel).sub(whole(network, mel)).abs().max() < 1e-6
+    assert network.infer(mel).dtype == torch.float32
 
 
 def test_half_precision_is_close_and_mixed_closer(network):
@@ -134,3 +177,18 @@ def test_a_long_mel_needs_no_larger_tensors_than_a_short_one():
         assert sum(piece.shape[1] for piece in network.generate(pieces)) == n_frames * HOP
         largest.append(max(sizes))
     assert largest[1] <= 1.1 * largest[0]  # the last window may be a little longer
+
+
+def test_padding_of_a_batch_is_zeroed_at_every_rate():
+    mask = torch.tensor([[[True, False, False]], [[True, True, True]]])
+    signal = torch.ones(2, 1, 3)
+    assert _cleared(signal, mask).tolist() == [[[1, 0, 0]], [[1, 1, 1]]]
+    assert _cleared(torch.ones(2, 1, 6), _upsampled(mask, 2)).sum(dim=2).tolist() == [[2], [6]]
+    assert signal.sum() == 6
+
+
+def test_padding_at_the_end_is_zeroed_in_place():
+    signal = torch.ones(2, 1, 6)
+    assert _cleared(signal, _upsampled(1, 2)) is signal
+    assert signal.tolist() == [[[1, 1, 1, 1, 0, 0]]] * 2
+    assert _cleared(torch.ones(1, 1, 3), 0).sum() == 3

@@ -93,6 +93,16 @@ def descend(loss, network):
             parameter -= RATE * gradient
 
 
+def test_the_generator_first_learns_alone_if_asked_to():
+    task = make_gan(adversarial=False, lambda_stft=1.0)
+    before = tensors_of(task)
+    report = updater_of(task, RATE).run([make_batch(0, 1)])
+
+    assert list(task.networks) == list(report.norms) == ["generator"]
+    assert report.losses.keys() == {"mel", "stft"}
+    assert changed(before, tensors_of(task)) == {"generator"}
+
+
 def not_a_number(*_arguments):
     return {"broken": LossTerm(torch.full((), math.nan, requires_grad=True), "items")}
 
@@ -174,8 +184,9 @@ def run(store, folder, resume=False, **changes):
     return everything(trainer)
 
 
-def test_a_resumed_run_is_bit_equal_in_networks_and_optimizers(store, tmp_path):
-    options = {"gradient_accumulation_step": 2, "valid_steps": 2, "max_steps": 5}
+@pytest.mark.parametrize("window", [1, 2])
+def test_a_resumed_run_is_bit_equal_in_networks_and_optimizers(store, tmp_path, window):
+    options = {"gradient_accumulation_step": window, "valid_steps": 2, "max_steps": 5}
     whole = run(store, tmp_path / "whole", **options)
     run(store, tmp_path / "parts", **(options | {"max_steps": 3}))  # within an epoch
     parts = run(store, tmp_path / "parts", resume=True, **options)
@@ -184,6 +195,18 @@ def test_a_resumed_run_is_bit_equal_in_networks_and_optimizers(store, tmp_path):
     assert {name.split(".")[0] for name in weights} == {"generator", "discriminator"}
     assert {name.split(".")[0] for name in optimizers} == {"generator", "discriminator"}
     assert parts[:3] == whole[:3]
+
+
+@pytest.mark.slow
+def test_training_brings_the_copies_nearer_to_the_recordings(store, tmp_path):
+    config = gan_config(max_steps=30, adam=AdamConfig(lr=2e-3, betas=(0.8, 0.99)))
+    trainer = make_gan_trainer(store, tmp_path / "run", config, make_gan(lambda_stft=1.0))
+    before = validate(trainer.run.task, trainer.run.data.valid, CPU)
+    trainer.fit()
+    after = validate(trainer.run.task, trainer.run.data.valid, CPU)
+
+    assert after.loss < 0.8 * before.loss
+    assert after.metrics["stft"] < before.metrics["stft"]
 
 
 def test_validation_measures_each_recording_without_its_padding(store):

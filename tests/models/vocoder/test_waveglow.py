@@ -16,6 +16,7 @@ from models.vocoder.waveglow import (
 from models.vocoder.waveglow.config import WaveGlowConfig
 from models.vocoder.waveglow.network import Denoiser
 from modules.execution.chunks import Context
+from modules.layers.normalisation import adapt_weight_norm
 from modules.mel import MelConfig
 from tests.models.vocoder.small_waveglow import (
     MEL,
@@ -49,6 +50,11 @@ def test_audio_becomes_noise_and_audio_again(network):
     assert latent.z.shape == (3, 8, 20 * HOP // 8)
     assert (latent.z.flatten() - wav.flatten()).abs().max() > 0.5
     assert (network.inverse(latent.z, mel) - wav).abs().max() < 1e-4
+
+
+def test_noise_becomes_audio_and_noise_again(network):
+    z, mel = torch.randn(2, 8, 12 * HOP // 8), make_mel(12, n_items=2)
+    assert (network(network.inverse(z, mel), mel).z - z).abs().max() < 1e-4
 
 
 def test_the_log_determinant_is_that_of_the_jacobian():
@@ -87,6 +93,13 @@ def test_wav_and_mel_must_be_of_one_length(network):
         network(make_wav(5), make_mel(6))
 
 
+def quiet(network):
+    """The network with a last layer that keeps samples within [-1, 1]."""
+    network.upsample.weight.data.mul_(0.2)
+    network.config = replace(network.config, sigma=0.05)
+    return network
+
+
 @torch.no_grad()
 def whole(network, mel, seed=0):
     """Synthesis in one piece, from the parts of the network."""
@@ -106,6 +119,15 @@ def test_inference_inverts_the_flow_for_noise_and_removes_the_hum(network, stren
     assert (wav.abs() < 1).float().mean() > 0.5
 
 
+@pytest.mark.parametrize("n_frames", [1, 2, 9, 31, 70])
+@pytest.mark.parametrize("chunk_frames", [1, 7, 40])
+def test_pieces_join_up_to_the_whole(network, n_frames, chunk_frames):
+    mel = make_mel(n_frames)
+    pieces = list(quiet(network).generate(mel, chunk_frames, seed=3))
+    assert torch.cat(pieces, 1).sub(whole(network, mel, seed=3)).abs().max() < 1e-5
+    assert all(piece.shape == (1, chunk_frames * HOP) for piece in pieces[:-1])
+
+
 def test_samples_hear_as_far_as_the_context_and_no_farther(network):
     """5 couplings of 7 groups of 8 samples on either side, and 3 frames of the upsampling."""
     assert network.reach_frames == -(-5 * 7 * 8 // HOP) + 3 == 8
@@ -118,6 +140,33 @@ def test_samples_hear_as_far_as_the_context_and_no_farther(network):
         (gradient,) = torch.autograd.grad(sample, mel, retain_graph=True)
         heard |= gradient[0].abs().sum(dim=0) > 0
     assert heard.nonzero().flatten().tolist() == list(range(15 - 8, 15 + 6))
+
+
+def test_less_context_would_be_heard(network, monkeypatch):
+    mel = make_mel(60)
+    quiet(network).config = replace(network.config, denoiser_strength=0.0)
+    for reach, is_heard in ((8, False), (1, True)):
+        monkeypatch.setattr(WaveGlow, "reach_frames", reach)
+        wrong = torch.cat(list(network.generate(mel, 4)), 1) - whole(network, mel)
+        assert (wrong.abs().max() > 1e-5) == is_heard
+
+
+def test_a_mel_may_come_in_pieces(network):
+    mel = make_mel(50)
+    pieces = quiet(network).generate(iter(mel.split([3, 20, 1, 26], dim=2)), chunk_frames=10)
+    assert torch.cat(list(pieces), 1).sub(whole(network, mel)).abs().max() < 1e-5
+    assert list(network.generate(iter([]))) == []
+
+
+def test_the_first_piece_comes_before_the_last_part_of_the_mel_is_read(network):
+    read = []
+    parts = (read.append(part) or part for part in make_mel(100).split(10, dim=2))
+    pieces = quiet(network).generate(parts, chunk_frames=10)
+    assert read == []
+    next(pieces)
+    # 10 frames, the context of 8 frames, and 4 of the denoiser
+    assert len(read) == 3
+    assert sum(piece.shape[1] for piece in pieces) == 90 * HOP
 
 
 def test_noise_depends_on_the_place_alone_and_is_normal(network):
@@ -138,6 +187,15 @@ def test_settings_of_the_noise_and_the_denoiser_may_change_after_training(networ
     smooth = network.for_inference().infer(mel)
     assert torch.allclose(smooth, network.infer(mel), atol=1e-5)
     assert not torch.allclose(smooth, usual, atol=1e-2)
+
+
+def test_a_copy_for_inference_speaks_as_the_network_in_training(network):
+    mel = make_mel(40)
+    normalise_weights(network)
+    fast = quiet(network).for_inference()
+    assert torch.allclose(fast.infer(mel), network.infer(mel), atol=1e-5)
+    assert not any(parameter.requires_grad for parameter in fast.parameters())
+    assert all(parameter.requires_grad for parameter in network.parameters())
 
 
 def test_matrices_are_inverted_once_for_inference(network, monkeypatch):
@@ -162,6 +220,35 @@ def test_the_loss_is_a_mean_over_samples():
     ]
     parts = [next(task.training_step(half)).losses["nll"].total for half in halves]
     assert torch.allclose(update.losses["nll"].total, sum(parts), rtol=1e-5)
+
+
+def test_validation_is_of_whole_recordings_without_their_padding():
+    task, batch = make_task(), make_batch(40)
+    task.networks["model"].eval()
+    padded = batch._replace(mel_lengths=torch.tensor([40, 25]))
+    found = task.validation_step(padded)
+    with torch.no_grad():
+        alone = [
+            negative_log_likelihood(
+                task.networks["model"](
+                    batch.wav[i : i + 1, : T * HOP], batch.mel[i : i + 1, :, :T]
+                ),
+                1.0,
+            )
+            for i, T in enumerate((40, 25))
+        ]
+    assert found["nll"].total.item() == pytest.approx(sum(alone).item(), rel=1e-5)
+    assert found["mel_l1"].n_items == 2
+    assert found["mel_l1"].total > 0.1
+
+
+def test_weights_of_training_fill_a_network_for_synthesis():
+    task = make_task()
+    stored = {name: t.clone() for name, t in task.networks["model"].state_dict().items()}
+    network = WaveGlow(SIZES, MEL).eval()
+    network.load_state_dict(adapt_weight_norm(stored, network.state_dict().keys()))
+    mel = make_mel(9)
+    assert torch.allclose(network.infer(mel), task.networks["model"].infer(mel), atol=1e-5)
 
 
 def test_a_hop_that_is_no_multiple_of_the_groups_is_refused():

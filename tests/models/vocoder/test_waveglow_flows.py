@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from models.vocoder.waveglow.config import WaveGlowConfig
-from models.vocoder.waveglow.flows import CouplingNetwork, Mixing
+from models.vocoder.waveglow.flows import CouplingNetwork, FlowStep, Mixing
 
 SIZES = WaveGlowConfig(channels=4, n_layers=3, kernel_size=5)
 
@@ -80,3 +80,26 @@ def test_the_conditioning_of_each_layer_is_its_own_part_of_one_convolution():
     assert all(torch.equal(*pair) for pair in zip(before, coupling(half, mel), strict=True))
     coupling.mel_conv.weight.data[16:] += 1
     assert not torch.equal(before[0], coupling(half, mel)[0])
+
+
+def test_the_log_determinant_of_a_step_is_that_of_its_jacobian():
+    torch.manual_seed(0)
+    step = FlowStep(WaveGlowConfig(channels=4, n_layers=2), 4, 6)
+    step.coupling.end.weight.data.normal_(0, 0.3)
+    step.mixing.weight.data.copy_(torch.randn(4, 4))
+    signal, mel = torch.randn(1, 4, 5), torch.randn(1, 6, 5)
+    jacobian = torch.autograd.functional.jacobian(
+        lambda flat: step(flat.view(1, 4, 5), mel).signal.flatten(), signal.flatten()
+    )
+    result = step(signal, mel)
+    expected = torch.linalg.slogdet(jacobian).logabsdet
+    found = result.log_scales.sum() + 5 * result.log_det
+    assert found.item() == pytest.approx(expected.item(), abs=1e-3)
+
+
+def test_a_step_is_undone():
+    torch.manual_seed(0)
+    step = FlowStep(WaveGlowConfig(channels=4, n_layers=2), 4, 6)
+    step.coupling.end.weight.data.normal_(0, 0.3)
+    signal, mel = torch.randn(2, 4, 5), torch.randn(2, 6, 5)
+    assert torch.allclose(step.inverse(step(signal, mel).signal, mel), signal, atol=1e-5)

@@ -19,7 +19,7 @@ from modules.alignment.encoder import (
 from modules.alignment.search import monotonic_durations
 from modules.layers.basic import length_mask
 from modules.variance.adaptor import regulate
-from tests.modules.alignments import log_likelihood, random_batch
+from tests.modules.alignments import all_durations, log_likelihood, random_batch
 
 H, M = 12, 6
 # `attention.` of NVIDIA's FastPitch 1.1, where the first kernel is 3 and attn_proj is not used
@@ -52,6 +52,14 @@ def test_names_and_shapes_are_the_published_ones_but_for_the_first_kernel():
     encoder = AlignmentEncoder(384, 80, 80, 0.0005)
     shapes = {name: tuple(tensor.shape) for name, tensor in encoder.state_dict().items()}
     assert shapes == PUBLISHED
+
+
+def test_saving_and_loading_changes_nothing(tmp_path):
+    encoder, batch = small_encoder(), small_batch()
+    torch.save(encoder.state_dict(), tmp_path / "encoder.pt")
+    loaded = AlignmentEncoder(H, M, attention_channels=8, temperature=0.1)
+    loaded.load_state_dict(torch.load(tmp_path / "encoder.pt"))
+    torch.testing.assert_close(loaded(*batch), encoder(*batch), rtol=0, atol=0)
 
 
 def test_log_attention_is_the_softmax_of_distances():
@@ -160,8 +168,14 @@ class SyntheticSpeech(NamedTuple):
     durations: Tensor  # (B, N)
 
 
-def synthetic_speech(n_items: int) -> SyntheticSpeech:
-    """Of 12 phones in 20 bands."""
+def synthetic_speech(n_items: int, *, gliding: bool = False) -> SyntheticSpeech:
+    """Of 12 phones in 20 bands.
+
+    Args:
+        n_items: B.
+        gliding: From the middle of a phone to that of the next its sound changes evenly, instead
+            of at once on the boundary.
+    """
     generator = torch.Generator().manual_seed(0)
     sounds = 2 * torch.randn(13, 20, generator=generator) - 5
     phone_lengths = torch.randint(12, 20, (n_items,), generator=generator)
@@ -170,8 +184,24 @@ def synthetic_speech(n_items: int) -> SyntheticSpeech:
     phone_ids = (hops.cumsum(dim=1) % 12 + 1) * mask
     durations = torch.randint(2, 13, mask.shape, generator=generator) * mask
     frames = regulate(sounds[phone_ids], durations)  # (B, T, M)
+    if gliding:
+        frames = torch.stack(
+            [
+                glide(sounds[ids[:N]], lasting[:N], frames.shape[1])
+                for ids, lasting, N in zip(phone_ids, durations, phone_lengths, strict=True)
+            ]
+        )
     mel = frames + 0.3 * torch.randn(frames.shape, generator=generator)
     return SyntheticSpeech(phone_ids, mel, phone_lengths, durations.sum(dim=1), durations)
+
+
+def glide(sounds: Tensor, durations: Tensor, n_frames: int) -> Tensor:
+    """Sounds (N, M) in their middles, and even changes between: (T, M)."""
+    middles = durations.cumsum(dim=0) - durations / 2
+    times = torch.arange(n_frames) + 0.5
+    later = torch.searchsorted(middles, times).clamp(1, len(middles) - 1)
+    share = ((times - middles[later - 1]) / (middles[later] - middles[later - 1])).clamp(0, 1)
+    return torch.lerp(sounds[later - 1], sounds[later], share[:, None])
 
 
 class Training(nn.Module):
@@ -246,6 +276,15 @@ def test_binarization_makes_the_attention_certain(guided):
     assert training.errors().abs().max() <= 1
 
 
+def test_boundaries_do_not_slide_where_sounds_change_slowly():
+    training = Training(synthetic_speech(12, gliding=True))
+    training.learn(50, guided=True)
+    training.learn(50, guided=False)
+    late = training.errors()
+    assert late.abs().median() <= 1
+    assert abs(float(late.mean())) < 0.2
+
+
 SIZES = [(1, 1), (1, 4), (3, 3), (2, 6), (4, 6)]  # phones, frames
 NO_BLANK = -1e9
 
@@ -266,6 +305,23 @@ def cost_of_all(log_attention, phone_lengths, mel_lengths, blank_logit=-1.0):
         ]
         costs.append(-torch.stack(ways).logsumexp(dim=0))
     return torch.stack(costs)
+
+
+def cost_of_alignments(log_attention, phone_lengths, mel_lengths):
+    """As above, of the ways without blanks; what they are is written elsewhere."""
+    return torch.stack(
+        [
+            -torch.stack(
+                [log_likelihood(item, durations) for durations in all_durations(int(N), int(T))]
+            ).logsumexp(dim=0)
+            for item, N, T in zip(log_attention, phone_lengths, mel_lengths, strict=True)
+        ]
+    )
+
+
+def test_forward_sum_adds_up_all_alignments():
+    batch = random_batch([*SIZES, (5, 8), (2, 9)])
+    torch.testing.assert_close(forward_sum(*batch, NO_BLANK), cost_of_alignments(*batch))
 
 
 @pytest.mark.parametrize("blank_logit", [-1.0, 2.0, NO_BLANK])
@@ -297,12 +353,34 @@ def test_an_even_attention_costs_the_logarithm_of_the_phones_less_that_of_the_al
     assert float(loss) == pytest.approx(40 * math.log(3) - math.log(n_alignments))
 
 
+def test_long_items_in_half_precision_have_the_loss_of_single_precision():
+    log_attention, *lengths = random_batch([(150, 800), (20, 90)], padding=0)
+    half = log_attention.bfloat16()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = forward_sum(half, *lengths)
+    assert loss.dtype == torch.float32
+    torch.testing.assert_close(loss, forward_sum(half.float(), *lengths))
+
+
 def test_impossible_frames_leave_gradients_finite():
     log_attention, *lengths = random_batch([(3, 6)])
     log_attention[0, 2, 1] = -torch.inf
     log_attention.requires_grad_()
     forward_sum(log_attention, *lengths).sum().backward()
     assert log_attention.grad.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ([(3, 4), (5, 4)], "item 1 has 5 phones and 4 frames"),
+        ([(0, 4)], "item 0 has 0 phones and 4 frames"),
+    ],
+)
+def test_items_that_cannot_be_aligned_are_refused(sizes, message):
+    phone_lengths, mel_lengths = torch.tensor(sizes).T
+    with pytest.raises(ValueError, match=message):
+        forward_sum(torch.zeros(len(sizes), 4, 5), phone_lengths, mel_lengths)
 
 
 def test_binarization_is_the_cost_of_the_hard_alignment():

@@ -129,6 +129,16 @@ def test_a_signal_without_positions_has_no_window():
     assert list(windows([torch.zeros(1, 2, 0)], 4, 3)) == []
 
 
+def test_convolutions_in_windows_give_what_they_give_at_once():
+    signal, kernel = torch.randn(1, 1, 40), torch.randn(1, 1, 7)
+    whole = F.conv1d(signal, kernel, padding=3)
+    parts = [
+        context.trim(F.conv1d(part, kernel, padding=3), 0)[0]
+        for _, part, context in windows([signal], 9, 3)
+    ]
+    assert torch.allclose(torch.cat(parts, 2), whole, atol=1e-6)
+
+
 def test_context_is_dropped_beyond_the_reach():
     signal = torch.arange(10.0)
     kept, context = Context(left=3, right=4).trim(signal, reach=1)
@@ -137,3 +147,7 @@ def test_context_is_dropped_beyond_the_reach():
     kept, context = Context(left=0, right=4).trim(signal, reach=5)
     assert kept.tolist() == signal.tolist()
     assert context == (0, 4)
+
+
+def test_context_of_an_upsampled_signal_is_as_long_in_time():
+    assert Context(2, 3).upsampled(8) == (16, 24)

@@ -2,10 +2,14 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from modules.execution.prepared import packed
 from modules.layers.basic import (
     ConvNeXtBlock,
     Dropout,
+    Linear,
     MaskedConv1d,
+    clear_padding,
+    convolve,
     drop,
     length_mask,
 )
@@ -17,6 +21,17 @@ def test_mask_is_true_up_to_each_length():
         [False, False, False],
         [True, True, True],
     ]
+
+
+def test_mask_reaches_the_padded_length():
+    assert length_mask(torch.tensor([1, 2]), max_length=4).sum(dim=1).tolist() == [1, 2]
+    assert length_mask(torch.tensor([1, 2]), max_length=4).shape == (2, 4)
+
+
+def test_clear_padding_zeroes_only_what_is_masked():
+    frames = torch.ones(1, 3, 2)
+    mask = torch.tensor([[True, False, True]])
+    assert clear_padding(frames, mask).sum(dim=2).tolist() == [[2, 0, 2]]
 
 
 @pytest.mark.parametrize("kernel_size", [1, 3, 9])
@@ -41,6 +56,17 @@ def test_masked_convolution_does_not_read_padding():
     torch.testing.assert_close(conv(padded, mask)[:, :4], conv(short))
 
 
+def test_linear_is_nn_linear():
+    torch.manual_seed(0)
+    linear = Linear(4, 6)
+    frames = torch.randn(2, 5, 4)
+    torch.testing.assert_close(linear(frames), F.linear(frames, linear.weight, linear.bias))
+
+
+def test_convolution_without_padding_shortens():
+    assert convolve(torch.ones(1, 5, 1), torch.ones(1, 1, 3), None).flatten().tolist() == [3, 3, 3]
+
+
 def test_even_kernels_are_refused():
     with pytest.raises(ValueError, match="kernel_size 4 must be odd"):
         MaskedConv1d(2, 2, 4)
@@ -55,9 +81,11 @@ def test_zeroes_the_share_and_keeps_the_mean(share):
     assert values.unique().numel() == 2
 
 
-def test_any_number_of_values_is_dropped_one_by_one():
+@pytest.mark.parametrize("shape", [(1,), (3, 5), (2, 3, 4)])
+def test_any_number_of_values_is_dropped_one_by_one(shape):
     torch.manual_seed(0)
-    kept = torch.stack([drop(torch.ones(3, 5), 0.5) > 0 for _ in range(4000)]).float()
+    kept = torch.stack([drop(torch.ones(shape), 0.5) > 0 for _ in range(4000)]).float()
+    assert kept.shape[1:] == shape
     assert (kept.mean(dim=0) - 0.5).abs().max() < 0.05
     correlations = torch.atleast_2d(torch.corrcoef(kept.flatten(1).T))
     assert (correlations - torch.eye(len(correlations))).abs().max() < 0.1
@@ -90,11 +118,27 @@ def test_nothing_is_dropped_in_eval_mode():
     assert torch.equal(layer.eval()(values), values)
 
 
-def test_a_block_computes_the_layers_of_the_paper():
+def make_block() -> ConvNeXtBlock:
     torch.manual_seed(0)
-    block, frames = ConvNeXtBlock(8, 12, 7, scale=0.5, eps=1e-6), torch.randn(2, 10, 8)
+    return ConvNeXtBlock(8, 12, 7, scale=0.5, eps=1e-6)
+
+
+def test_a_block_computes_the_layers_of_the_paper():
+    block, frames = make_block(), torch.randn(2, 10, 8)
     conv = F.conv1d(frames.mT, block.conv.weight, block.conv.bias, padding=3, groups=8).mT
     normal = (conv - conv.mean(2, keepdim=True)) / (conv.var(2, False, keepdim=True) + 1e-6).sqrt()
     inner = F.gelu(normal @ block.up.weight.T + block.up.bias)
     expected = frames + 0.5 * (inner @ block.down.weight.T + block.down.bias)
     assert torch.allclose(block(frames), expected, atol=1e-5)
+
+
+def test_padding_of_a_block_does_not_reach_valid_frames():
+    block, frames = make_block(), torch.randn(1, 10, 8)
+    mask = torch.arange(10)[None] < 6
+    assert torch.allclose(block(frames, mask)[:, :6], block(frames[:, :6]), atol=1e-6)
+
+
+def test_a_packed_block_computes_the_same():
+    block, frames = make_block().eval(), torch.randn(1, 10, 8)
+    with torch.no_grad():
+        assert torch.allclose(packed(block)(frames), block(frames), atol=1e-5)

@@ -143,6 +143,17 @@ def test_an_iteration_before_the_backward_pass_does_not_change_its_gradients():
     assert torch.equal(torch.autograd.grad(loss, [weight])[0], expected)
 
 
+def test_the_norm_follows_the_weight_after_an_update():
+    layer = spectral_norm(conv())
+    with torch.no_grad():
+        layer.parametrizations.weight.original.mul_(3).add_(0.1)
+    off = abs(largest_singular_value(layer.weight) - 1)
+    for _ in range(20):
+        refine_norms(layer)
+
+    assert abs(largest_singular_value(layer.weight) - 1) < 1e-3 < off
+
+
 def test_half_precision_leaves_the_norm_whole():
     layer = spectral_norm(conv())
     with torch.autocast("cpu", torch.bfloat16):

@@ -125,6 +125,17 @@ def stack(max_length: int, **options) -> FFTStack:
     return FFTStack(blocks, 8, max_length=max_length, **options)
 
 
+def test_more_padding_does_not_change_valid_frames():
+    frames = torch.randn(2, 9, 8)
+    lengths = torch.tensor([5, 9])
+    padded = torch.cat([frames, torch.full((2, 4, 8), 1e3)], dim=1)
+    short = stack(20)(frames, length_mask(lengths))
+    long = stack(20)(padded, length_mask(lengths, 13))
+    torch.testing.assert_close(long[:, :9], short)
+    assert (long[:, 9:] == 0).all()
+    assert (short[0, 5:] == 0).all()
+
+
 def test_stored_positions_do_not_limit_the_length():
     frames, mask = torch.randn(1, 30, 8), torch.ones(1, 30, dtype=torch.bool)
     torch.testing.assert_close(stack(10)(frames, mask), stack(100)(frames, mask))

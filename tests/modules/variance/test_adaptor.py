@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from modules.layers.basic import length_mask
 from modules.variance.adaptor import (
     VariancePredictor,
     average_by_phone,
@@ -10,6 +11,16 @@ from modules.variance.adaptor import (
     regulate,
     round_durations,
 )
+
+
+def test_predictor_ignores_padding():
+    torch.manual_seed(0)
+    predictor = VariancePredictor(4, 8, 3, dropout=0.0)
+    hidden = torch.randn(1, 5, 4)
+    padded = torch.cat([hidden, torch.full((1, 3, 4), 9.0)], dim=1)
+    values = predictor(padded, length_mask(torch.tensor([5]), 8))
+    torch.testing.assert_close(values[:, :5], predictor(hidden, torch.ones(1, 5, dtype=torch.bool)))
+    assert (values[:, 5:] == 0).all()
 
 
 def test_a_predictor_has_as_many_convolutions_as_layers():
@@ -30,6 +41,11 @@ def test_gaps_are_bridged_by_straight_lines_and_edges_are_held():
     torch.testing.assert_close(
         contour, torch.tensor([[100.0, 100, 110, 120, 130, 130], [200, 200, 200, 200, 0, 0]])
     )
+
+
+def test_an_unvoiced_item_stays_zero_beside_a_voiced_one():
+    f0 = torch.tensor([[0.0, 0, 0], [0, 50, 0]])
+    assert interpolate_unvoiced(f0, torch.tensor([3, 3])).tolist() == [[0, 0, 0], [50, 50, 50]]
 
 
 @pytest.mark.parametrize("seed", range(5))

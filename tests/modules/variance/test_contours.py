@@ -135,6 +135,19 @@ def test_transforms_act_on_all_phones_before_the_factor():
     assert frames == [[360, 360, 360]]
 
 
+def test_a_custom_transform_gets_the_contour_at_its_level():
+    seen = []
+
+    def doubled(hz, lengths):
+        seen.append((hz.tolist(), lengths.tolist()))
+        return 2 * hz
+
+    control = {"transform": PitchTransform(custom=doubled)}
+    spoken_values(contour(), torch.tensor([[1, 2]]), 2, **control)
+    spoken_values(contour(level="frame"), torch.tensor([[1, 2]]), 3, **control)
+    assert seen == [([[200, 200]], [2]), ([[200, 200, 200]], [3])]
+
+
 def test_the_embedding_of_the_values_is_added_and_padding_stays_zero():
     pitch, hidden = contour(), torch.randn(1, 3, 4)
     mask = torch.tensor([[True, True, False]])
@@ -189,6 +202,14 @@ def test_a_given_pitch_of_zero_is_a_voiceless_phone():
     expected, _ = part(phones, torch.tensor([[1.0, 0, 0, 0]]), MASK, SPEAKER)
     torch.testing.assert_close(added, expected)
     torch.testing.assert_close(hz, torch.tensor([[250.0, 200, 200, 200]]))
+
+
+def test_dropout_of_the_vectors_ends_with_training():
+    part, phones, values = convolved(dropout=0.9), torch.randn(1, 4, 6), torch.randn(1, 4)
+    first, second = (part.train()(phones, values, MASK, SPEAKER)[0] for _ in range(2))
+    assert not torch.equal(first, second)
+    spoken = [part.eval()(phones, values, MASK, SPEAKER)[0] for _ in range(2)]
+    assert torch.equal(*spoken)
 
 
 def test_the_pitch_of_frames_passes_over_phones_without_pitch():

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from modules.layers.basic import SpeakerEmbedding, length_mask
+from modules.variance.pitch_transform import PitchTransform
 from modules.variance.prosody_encoder import (
     MinGRU,
     ProsodyEncoder,
@@ -54,6 +55,18 @@ def test_prosody_that_is_given_is_used(name, unvoiced):
     assert torch.equal(output.durations, durations)
     torch.testing.assert_close(output.pitch, torch.tensor([[210.0, unvoiced, 230]]))
     torch.testing.assert_close(output.energy, energy)
+
+
+def test_with_a_convolution_pitch_transforms_act_on_voiced_phones():
+    network = network_of(VARIANTS["convolution"]).eval()
+    durations = torch.tensor([[2, 1, 3]])
+    speak = partial(
+        network.infer, torch.tensor([[1, 2, 3]]), torch.tensor([3]), durations=durations
+    )
+    plain = speak().pitch
+    voiced = torch.tensor([[True, False, True]])
+    shifted = speak(pitch_transform=PitchTransform(shift_hz=5), voiced=voiced).pitch
+    torch.testing.assert_close(shifted - plain, torch.tensor([[5.0, 0, 5]]))
 
 
 def loop(gates: torch.Tensor, *, is_backward: bool) -> torch.Tensor:

@@ -71,6 +71,14 @@ def test_a_batch_speaks_as_its_items_do_alone(config):
     assert (together[0, 20 * 256 :] == 0).all()
 
 
+def test_the_same_mel_gives_the_same_samples():
+    mel = MelSpectrogram(CENTRE)(recording())[..., :30]
+    torch.manual_seed(1)
+    first = GriffinLim(CENTRE, 5).infer(mel)
+    torch.manual_seed(2)
+    assert torch.equal(GriffinLim(CENTRE, 5).infer(mel), first)
+
+
 def test_silence_is_quiet_and_one_frame_is_enough():
     wav = GriffinLim(CENTRE, 5).infer(torch.full((1, 80, 1), CENTRE.log_floor_value))
     assert wav.shape == (1, 256)
@@ -136,6 +144,17 @@ def test_a_sine_advances_by_its_frequency(hop_length):
     expected = 2 * math.pi * frequency / 22050 * hop_length
     error = np.angle(np.exp(1j * (advance - expected)))
     assert np.abs(error).max() < 0.05
+
+
+def test_neighbouring_bins_of_a_sine_agree_as_in_its_stft():
+    wav = torch.sin(2 * math.pi * 1000 / 22050 * torch.arange(22050))
+    spectrum = stft(wav)
+    phases = integrate_phase(spectrum.abs().clamp(min=1e-5).log(), MEL).numpy()
+    peak = round(1000 / 22050 * MEL.n_fft)
+    expected = spectrum.angle().numpy()
+    differences = (phases - expected)[5:-5, peak - 1 : peak + 2]
+    error = np.angle(np.exp(1j * (differences - differences[:, 1:2])))
+    assert np.abs(error).max() < 0.3
 
 
 def test_phases_of_speech_are_nearly_consistent():
