@@ -58,7 +58,7 @@ _MARKS = ",.?!;:"
 _BETWEEN_WORDS = {*_WORD_ENDS, *_MARKS, "sp", "sil", "pau", "<sp>", "<sil>"}
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """A line of a table."""
 
     source: str  # its place: `metadata.csv:12`
@@ -146,7 +146,7 @@ def _json_objects(
 
 def _read_rows(
     table: str, rows: Mapping[str, tuple[dict[str, Any], Path | None]], collector: Collector
-) -> Iterator[Row]:
+) -> Iterator[TableRow]:
     """Yields rows whose columns have names, in the columns of this file."""
     names = [*dict.fromkeys(name for values, _ in rows.values() for name in values)]
     columns = _named_columns(names)
@@ -161,7 +161,7 @@ def _read_rows(
             fault = f"{source}: {wrong[0]} is {values[wrong[0]]!r:.60}"
             collector.reject(source, f"{fault}, expected a text; correct this row")
         else:
-            yield Row(source, cast("dict[str, str]", cells), audio)
+            yield TableRow(source, cast("dict[str, str]", cells), audio)
 
 
 def _as_text(value: object) -> str | None:
@@ -181,7 +181,7 @@ def _csv_rows(
     dataset: str,
     options: CorpusConfig,
     collector: Collector,
-) -> Iterator[Row]:
+) -> Iterator[TableRow]:
     """Yields the lines of a table with a delimiter; those with other columns are rejected."""
     rows = _cells(table, lines, options.delimiter, collector.notices)
     source, first = next(iter(rows.items()), ("", []))
@@ -196,7 +196,7 @@ def _csv_rows(
             raise InputError(f"{table}: no utterance below the names of the columns")
     for source, cells in rows.items():
         if len(cells) == len(columns):
-            yield Row(source, dict(zip(columns, cells, strict=True)))
+            yield TableRow(source, dict(zip(columns, cells, strict=True)))
         else:
             counts = f"{len(cells)} column{'s' * (len(cells) != 1)}, expected {len(columns)}"
             collector.reject(cells[0], f"{source}: {counts} ({', '.join(columns)})")
@@ -289,7 +289,7 @@ def _has_speakers(table: str, dataset: str, rows: Collection[list[str]]) -> bool
     return False
 
 
-def _add(rows: Iterable[Row], folder: str, collector: Collector, files: AudioFiles) -> None:
+def _add(rows: Iterable[TableRow], folder: str, collector: Collector, files: AudioFiles) -> None:
     """Takes the rows of a table whose paths start in a folder of the corpus."""
     usable = []
     for row in rows:

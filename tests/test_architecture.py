@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -175,6 +176,17 @@ def test_no_files_import_each_other_in_a_circle():
     except CycleError as error:
         circle = error.args[1]
     assert circle == []
+
+
+def test_the_name_of_a_class_is_defined_once():
+    names = [
+        node.name
+        for package in MAY_IMPORT
+        for path in modules_of(package)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    ]
+    assert [name for name, n in Counter(names).items() if n > 1] == []
 
 
 @pytest.mark.parametrize("package", ROOMS)

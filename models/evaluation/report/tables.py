@@ -57,7 +57,7 @@ class Cell(NamedTuple):
     verdict: str = ""
 
 
-class Row(NamedTuple):
+class ScoreRow(NamedTuple):
     """A row of a table: one score of all systems, or its differences in all comparisons."""
 
     label: str
@@ -129,7 +129,7 @@ def _ends_of(score: MeanScore) -> tuple[float, float]:
     return score.low, score.high
 
 
-def score_rows(columns: Sequence[Column], systems: Sequence[System]) -> list[Row]:
+def score_rows(columns: Sequence[Column], systems: Sequence[System]) -> list[ScoreRow]:
     """Builds a row for each column, with a cell for each voice."""
     rows = []
     for column in columns:
@@ -138,7 +138,7 @@ def score_rows(columns: Sequence[Column], systems: Sequence[System]) -> list[Row
         scores = [next((score for score in recorded if score), None)]
         scores += [system.report.scores.get(column.name) for system in systems]
         cells = [_cell(score, column) if score else None for score in scores]
-        rows.append(Row(column.label, column.unit, column.better, cells))
+        rows.append(ScoreRow(column.label, column.unit, column.better, cells))
     return rows
 
 
@@ -155,7 +155,7 @@ def format_number(value: float, digits: int) -> str:
 
 def difference_rows(
     columns: Sequence[Column], voices: Sequence[PlottedVoice], comparisons: Sequence[Comparison]
-) -> list[Row]:
+) -> list[ScoreRow]:
     """Builds a row for each column that any comparison has."""
     rows = []
     for column in columns:
@@ -167,7 +167,7 @@ def difference_rows(
             for score, comparison in zip(scores, comparisons, strict=True)
         ]
         if any(cells):
-            rows.append(Row(column.label, column.unit, column.better, cells))
+            rows.append(ScoreRow(column.label, column.unit, column.better, cells))
     return rows
 
 

@@ -7,7 +7,7 @@ from models.base.aligner import JointAlignerConfig
 
 
 @dataclass(frozen=True)
-class EncoderConfig:
+class PhoneEncoderConfig:
     """The phone encoder: feed-forward transformer blocks."""
 
     n_layers: int = 4
@@ -67,7 +67,7 @@ class FlowSpeechConfig:
     """The `model` section."""
 
     hidden: int = 192  # channels of phones and frames, a multiple of encoder.heads
-    encoder: EncoderConfig = field(default_factory=EncoderConfig)
+    encoder: PhoneEncoderConfig = field(default_factory=PhoneEncoderConfig)
     prosody: ProsodyConfig = field(default_factory=ProsodyConfig)
     estimator: EstimatorConfig = field(default_factory=EstimatorConfig)
     # in synthesis; more steps follow the flow more closely, and take longer

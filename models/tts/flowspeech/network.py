@@ -13,7 +13,7 @@ from models.base.acoustic import contour_stats
 from models.base.assets import Assets
 from models.base.model import PROSODY, finished_mel
 from models.tts._feed_forward import LONGEST_PHONE_FRAMES, FeedForwardNetwork, Frames, ProsodyOutput
-from models.tts.flowspeech.config import EncoderConfig, EstimatorConfig, FlowSpeechConfig
+from models.tts.flowspeech.config import EstimatorConfig, FlowSpeechConfig, PhoneEncoderConfig
 from modules.flow import frame_noise, path_point, seeds_of_phones, solve, time_features
 from modules.harmonics import F0Residual, HarmonicComb
 from modules.layers.basic import GeluLinear, Linear, PhoneEmbedding, SpeakerEmbedding, clear_padding
@@ -266,7 +266,7 @@ class FlowSpeech(FeedForwardNetwork):
         return torch.cat(pieces, dim=1)
 
 
-def _encoder(sizes: EncoderConfig, hidden: int) -> FFTStack:
+def _encoder(sizes: PhoneEncoderConfig, hidden: int) -> FFTStack:
     def block() -> FFTBlock:
         kernels = sizes.kernel_size, 1
         attention = SelfAttention(hidden, sizes.heads)

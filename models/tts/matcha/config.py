@@ -9,7 +9,7 @@ FRAMES_AT_ONCE = 4  # lengths in the U-Net are multiples of it
 
 
 @dataclass(frozen=True)
-class EncoderConfig:
+class TextEncoderConfig:
     """The text encoder and the duration predictor."""
 
     hidden: int = 192  # channels, without those of the speaker
@@ -31,7 +31,7 @@ class EncoderConfig:
 
 
 @dataclass(frozen=True)
-class DecoderConfig:
+class UNetConfig:
     """The U-Net that estimates velocities."""
 
     channels: tuple[int, ...] = (256, 256)  # in full length, in half, and so on
@@ -56,8 +56,8 @@ class DecoderConfig:
 class MatchaConfig:
     """The `model` section; the values here are the published ones for LJSpeech."""
 
-    encoder: EncoderConfig = field(default_factory=EncoderConfig)
-    decoder: DecoderConfig = field(default_factory=DecoderConfig)
+    encoder: TextEncoderConfig = field(default_factory=TextEncoderConfig)
+    decoder: UNetConfig = field(default_factory=UNetConfig)
     speaker_size: int = 64  # channels of a speaker's vector, if there are several speakers
     # of log-mels, which the network normalises; weights of another voice bring theirs
     mel_mean: float = -5.536622

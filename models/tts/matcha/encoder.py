@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from models.tts.matcha.config import EncoderConfig
+from models.tts.matcha.config import TextEncoderConfig
 from modules.layers.basic import Dropout, Linear, MaskedConv1d, PhoneEmbedding, clear_padding
 from modules.layers.transformer import FFTBlock, SelfAttention
 from modules.variance.adaptor import VariancePredictor
@@ -45,7 +45,7 @@ class TextEncoder(nn.Module):
     """Phones to durations and a mean mel."""
 
     def __init__(
-        self, config: EncoderConfig, n_phones: int, speaker_size: int, n_mels: int
+        self, config: TextEncoderConfig, n_phones: int, speaker_size: int, n_mels: int
     ) -> None:
         super().__init__()
         self.phone_embedding = PhoneEmbedding(n_phones, config.hidden)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from models.tts.matcha.config import FRAMES_AT_ONCE, GROUPS, DecoderConfig
+from models.tts.matcha.config import FRAMES_AT_ONCE, GROUPS, UNetConfig
 from modules.flow import time_features
 from modules.layers.basic import Dropout, Linear, MaskedConv1d, clear_padding, length_mask
 from modules.layers.transformer import SelfAttention
@@ -108,7 +108,7 @@ class SnakeBeta(nn.Module):
 class TransformerBlock(nn.Module):
     """Self-attention and two linear layers, each with LayerNorm before it."""
 
-    def __init__(self, config: DecoderConfig, channels: int) -> None:
+    def __init__(self, config: UNetConfig, channels: int) -> None:
         super().__init__()
         self.attention_norm = nn.LayerNorm(channels)
         self.attention = SelfAttention(channels, config.heads, config.head_size, input_bias=False)
@@ -129,7 +129,7 @@ class TransformerBlock(nn.Module):
 class Stage(nn.Module):
     """A residual block and transformer blocks."""
 
-    def __init__(self, config: DecoderConfig, in_channels: int, channels: int) -> None:
+    def __init__(self, config: UNetConfig, in_channels: int, channels: int) -> None:
         super().__init__()
         time_channels = _TIME_EXPANSION * config.channels[0]
         self.residual = ResidualBlock(in_channels, channels, time_channels)
@@ -176,7 +176,7 @@ class Doubling(nn.Module):
 class UNet(nn.Module):
     """Velocities of noisy mels, from the mel, the mean mel, the speaker and the time."""
 
-    def __init__(self, config: DecoderConfig, n_conditions: int, n_mels: int) -> None:
+    def __init__(self, config: UNetConfig, n_conditions: int, n_mels: int) -> None:
         super().__init__()
         self.n_inputs = n_mels + n_conditions
         channels, first, last = config.channels, config.channels[0], config.channels[-1]

@@ -99,7 +99,7 @@ def _band_convs(channels: int) -> nn.ModuleList:
     )
 
 
-class WaveDiscriminator(nn.Module):
+class VocosDiscriminator(nn.Module):
     """Averages over both kinds of discriminators, the resolutions with a weight."""
 
     def __init__(self, config: ResolutionsConfig, lambda_resolution: float) -> None:
@@ -243,7 +243,7 @@ class VocosTask(WaveGanTask):
         """Builds the task of an experiment."""
         model, mel, discriminator = cast("VocosConfig", config.model), assets.mel, None
         if model.adversarial:
-            discriminator = WaveDiscriminator(model.discriminator, model.lambda_resolution)
+            discriminator = VocosDiscriminator(model.discriminator, model.lambda_resolution)
         whole_band = replace(mel, f_min=0.0, f_max=mel.sample_rate / 2)
         published = replace(whole_band, scale="htk", log_floor=1e-7, padding="centre")
         return cls(Vocos.build(model, assets), discriminator, model, mel, published)

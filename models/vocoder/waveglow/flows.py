@@ -10,7 +10,7 @@ from models.vocoder.waveglow.config import WaveGlowConfig
 from modules.execution.chunks import SignalConv1d
 
 
-class FlowOutput(NamedTuple):
+class FlowStepOutput(NamedTuple):
     """Result of one step of the flow."""
 
     signal: Tensor  # (B, C, L)
@@ -107,14 +107,14 @@ class FlowStep(nn.Module):
         self.mixing = Mixing(channels)
         self.coupling = CouplingNetwork(config, channels // 2, mel_channels)
 
-    def forward(self, signal: Tensor, mel: Tensor) -> FlowOutput:
+    def forward(self, signal: Tensor, mel: Tensor) -> FlowStepOutput:
         """Maps audio, (B, C, L), towards noise, by a mel (B, K, L) (eq. 4 to 8 of the paper)."""
         with torch.autocast(signal.device.type, enabled=False):
             mixed, log_det = self.mixing(signal)
         unchanged, changed = mixed.chunk(2, dim=1)
         shift, log_scale = self.coupling(unchanged, mel)
         signal = torch.cat([unchanged, log_scale.exp() * changed + shift], dim=1)
-        return FlowOutput(signal, log_scale.sum(dim=(1, 2)), log_det)
+        return FlowStepOutput(signal, log_scale.sum(dim=(1, 2)), log_det)
 
     def inverse(self, signal: Tensor, mel: Tensor) -> Tensor:
         """Maps noise (B, C, L) towards audio, conditioned on the mel (B, K, L)."""

@@ -8,9 +8,9 @@ from models.base.assets import Assets
 from models.base.registry import load_config
 from models.tts.flowspeech import FlowSpeech, FlowSpeechTask
 from models.tts.flowspeech.config import (
-    EncoderConfig,
     EstimatorConfig,
     FlowSpeechConfig,
+    PhoneEncoderConfig,
     ProsodyConfig,
 )
 from models.tts.flowspeech.network import DilatedDepthwise
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[3]
 ENERGY = ContourStats(*torch.tensor([[40.0], [20], [0], [120]]))
 SMALL = FlowSpeechConfig(
     hidden=16,
-    encoder=EncoderConfig(n_layers=1, filter_size=32, kernel_size=3, dropout=0.0),
+    encoder=PhoneEncoderConfig(n_layers=1, filter_size=32, kernel_size=3, dropout=0.0),
     prosody=ProsodyConfig(channels=16, kernel_size=3, dropout=0.0, n_bins=16),
     estimator=EstimatorConfig(channels=16, n_blocks=2, kernel_size=3, dilations=(1, 2)),
 )
@@ -178,7 +178,7 @@ def test_the_taught_mel_is_that_of_true_prosody():
         (FlowSpeechConfig, {"steps": 51}, "steps are 51 .*, expected 1 to 50"),
         (FlowSpeechConfig, {"temperature": 2.5}, "temperature is 2.5, expected .* 0 to 2"),
         (FlowSpeechConfig, {"hidden": 33}, "hidden is 33, expected a multiple of encoder.heads, 2"),
-        (EncoderConfig, {"kernel_size": 4}, "kernel_size is 4, expected an odd number"),
+        (PhoneEncoderConfig, {"kernel_size": 4}, "kernel_size is 4, expected an odd number"),
         (ProsodyConfig, {"channels": 15}, "channels is 15, expected an even number"),
         (EstimatorConfig, {"channels": 15}, "channels is 15, expected an even number"),
         (EstimatorConfig, {"dilations": ()}, r"dilations are \[\], expected numbers from 1 on"),

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from models.tts.matcha import Matcha, MatchaTask
-from models.tts.matcha.config import DecoderConfig, EncoderConfig, MatchaConfig
+from models.tts.matcha.config import MatchaConfig, TextEncoderConfig, UNetConfig
 from models.tts.matcha.unet import Doubling, FrameMasks, GroupNorm, Halving
 from modules.flow import frame_noise, seeds_of_phones
 from modules.layers.transformer import turned
@@ -200,11 +200,15 @@ def test_samples_show_the_alignment(task, batch):
         (MatchaConfig, {"steps": 51}, "steps are 51 .*, expected 1 to 50 and 0 to 2"),
         (MatchaConfig, {"out_size": 6}, "out_size is 6, expected a multiple of 4"),
         (MatchaConfig, {"mel_std": 0.0}, "mel_std is 0, expected more than 0"),
-        (MatchaConfig, {"encoder": EncoderConfig(hidden=33)}, "hidden is 33, expected a multiple"),
+        (
+            MatchaConfig,
+            {"encoder": TextEncoderConfig(hidden=33)},
+            "hidden is 33, expected a multiple",
+        ),
         (MatchaConfig, {"speaker_size": 3}, "speaker_size is 3, expected a multiple of .*, 2"),
-        (EncoderConfig, {"kernel_size": 4}, "kernel_size is 4, expected an odd number"),
-        (DecoderConfig, {"channels": (12,)}, r"channels are \[12\], expected .* multiples of 8"),
-        (DecoderConfig, {"channels": (8,) * 4}, r"channels are .*, expected one to three"),
+        (TextEncoderConfig, {"kernel_size": 4}, "kernel_size is 4, expected an odd number"),
+        (UNetConfig, {"channels": (12,)}, r"channels are \[12\], expected .* multiples of 8"),
+        (UNetConfig, {"channels": (8,) * 4}, r"channels are .*, expected one to three"),
     ],
 )
 def test_sizes_that_do_not_fit_are_refused(section, keys, message):

@@ -9,8 +9,8 @@ from models.vocoder.vocos import (
     MODEL,
     ResolutionDiscriminator,
     Vocos,
+    VocosDiscriminator,
     VocosGraph,
-    WaveDiscriminator,
 )
 from models.vocoder.vocos.config import ResolutionsConfig, VocosConfig
 from modules.execution.chunks import by_batch
@@ -89,7 +89,7 @@ def test_features_of_first_layers_are_not_compared():
     sizes = ResolutionsConfig(
         periods=(3,), period_channels=(2,) * 5, windows=(64,), resolution_channels=2
     )
-    small = WaveDiscriminator(sizes, 0.1)
+    small = VocosDiscriminator(sizes, 0.1)
     assert len(small.periods.discriminators[0]._features(wav)) == 5  # of six layers
     assert len(small.resolutions.discriminators[0]._features(wav)) == 5 * 4 + 1
 
