@@ -19,6 +19,7 @@ from processors.alignment.hmm import align, model
 from processors.alignment.hmm.training import Example, train
 from processors.audio.frames import from_pcm16
 from processors.audio.speech_level import FRAME_S, speech_frames
+from processors.records import Alignment
 from processors.text.frontend import TextFrontend
 from processors.text.symbols import PAUSES
 from utils.seed import derived_seed
@@ -27,6 +28,7 @@ LEAST_S = 120.0  # of speech, to train a model; of less, clips are checked by th
 _LOOK_S = 0.2  # around a clip, where the aligner learns silence and looks for the ends of speech
 _NOISY = 15.0  # nats; of a larger misfit, noise at an end is cut off
 _NOISE_S = 0.5  # at an end of a clip, that is cut off; more may be a word
+_LEAST_NOISY = 6  # frames of 10 ms of a phone at an end, with a pause within the phone
 _SOFT_S = (0.06, 0.12)  # of speech that is softer, before and after what is as loud as speech
 _MOST_CLIPS = 400  # of the training: half an hour of speech
 
@@ -96,15 +98,7 @@ class Checker:
             check_coverage(alignment, wav, RATE)
         except AlignmentError as error:
             return clip._replace(reason=str(error).partition(";")[0])
-        phones = [n for n, phone in enumerate(alignment.phones) if phone not in PAUSES]
-        start_s, end_s = alignment.boundaries_s[[phones[0], phones[-1] + 1]].tolist()
-        span = slice(round(start_s / FRAME_S), round(end_s / FRAME_S))
-        # phones may extend over silence; the first and the last are softer than others
-        loud = span.start + np.flatnonzero(speech_frames(wav, RATE)[0][span])
-        if len(loud):
-            start_s = max(start_s, loud[0] * FRAME_S - _SOFT_S[0])
-            end_s = min(end_s, (loud[-1] + 1) * FRAME_S + _SOFT_S[1])
-        start_s, end_s = round(offset_s + start_s, 3), round(offset_s + end_s, 3)
+        start_s, end_s = (round(offset_s + edge_s, 3) for edge_s in _span_s(alignment, wav))
         score = alignment.score
         misfit = score.misfit if score else 0.0
         aligned = clip._replace(start_s=start_s, end_s=end_s, misfit=misfit)
@@ -125,6 +119,33 @@ class Checker:
             return aligned
         fault = f"'{score.words}' at {worst_start_s:.2f} s is not spoken as written"
         return aligned._replace(reason=f"misfit {misfit:.0f} above {SUSPECT:g}: {fault}")
+
+
+def _span_s(alignment: Alignment, wav: np.ndarray) -> tuple[float, float]:
+    """Finds where speech starts and ends in a wav, (S,), from phones that may extend over silence.
+
+    The first and the last phone are softer than others.
+    """
+    phones = [n for n, phone in enumerate(alignment.phones) if phone not in PAUSES]
+    is_loud = speech_frames(wav, RATE)[0]  # (T,)
+    edges = np.rint(alignment.boundaries_s / FRAME_S).astype(int)  # (N + 1,)
+    first, last = (slice(*edges[[n, n + 1]]) for n in (phones[0], phones[-1]))
+    start, end = first.start + _n_noisy(is_loud[first]), last.stop - _n_noisy(is_loud[last][::-1])
+    start_s, end_s = float(start * FRAME_S), float(end * FRAME_S)
+    loud = start + np.flatnonzero(is_loud[start:end])
+    if not len(loud):
+        return start_s, end_s
+    loud_start_s, loud_end_s = loud[0] * FRAME_S, (loud[-1] + 1) * FRAME_S
+    return max(start_s, loud_start_s - _SOFT_S[0]), min(end_s, loud_end_s + _SOFT_S[1])
+
+
+def _n_noisy(is_loud: np.ndarray) -> int:
+    """Counts the frames of noise in a phone, (T,), from the end of its clip up to a pause.
+
+    The phone itself sounds after the pause; the release of a stop is shorter than noise.
+    """
+    n_loud = int(np.argmin(np.append(is_loud, False)))
+    return n_loud if n_loud >= _LEAST_NOISY and is_loud[n_loud:].any() else 0
 
 
 def _model_path(folder: Path) -> Path:

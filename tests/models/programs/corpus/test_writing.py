@@ -279,3 +279,11 @@ def test_refusals_name_the_file_and_the_remedy(tmp_path, files, words, message):
     assert done.returncode == 1
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("levels", "n_noisy"),
+    [("######..##", 6), ("#####..###", 0), ("######....", 0), ("##########", 0), ("", 0)],
+)
+def test_noise_in_a_phone_ends_at_a_pause_after_which_the_phone_sounds(levels, n_noisy):
+    assert checking._n_noisy(np.array([level == "#" for level in levels], dtype=bool)) == n_noisy
