@@ -58,9 +58,12 @@ _SPELT = {
     "US", "USA", "IT", "AI", "AM", "PM", "UN", "EU", "UK", "UAE", "OK", "ID", "IP", "IQ",
     "IRS", "IRA", "PA", "PR", "HR", "ER", "TA", "AD", "OS", "ATM", "CIA", "IBM", "SAT",
     "MIT", "UCLA", "OECD", "AAA", "EPA", "FAA", "FDA", "IOU", "ISO", "LA", "ADHD", "AKA",
-    "API", "APR", "EST",
+    "API", "APR", "EST", "ET",
 }  # fmt: skip
-_MIXED = {"PhD": "P H D", "PhDs": "P H D's", "MSc": "M S C", "BSc": "B S C"}
+_MIXED = {
+    "PhD": "P H D", "PhDs": "P H D's", "MSc": "M S C", "BSc": "B S C", "YoY": "year over year",
+    "QoQ": "quarter over quarter",
+}  # fmt: skip
 _SHOUTED_SHARE = 0.6
 
 
@@ -87,11 +90,18 @@ def _word_before(match: re.Match[str]) -> str:
     return words[-1] if words else ""
 
 
+_OPENERS = (  # of sentences, after "Elm St."
+    "The|He|She|It|They|We|I|You|This|That|These|There|A|An|In|On|At|But|And|Or|So|When|If|As|Then|"
+    "His|Her|Its|Their|My|Our|Your|Is|Was|Are|Were|Do|Did|No|Yes|Not|After|Before|Now|What|Who|How"
+)
+
+
 def _street(match: re.Match[str]) -> str:
     """Reads "Dr." in "Elm Dr." as drive: after a name or ordinal, and before none."""
     if not re.match(r"[A-Z]|\d+(?:st|nd|rd|th)", _word_before(match)):
         return match[0]
-    return _STREETS[match[1].lower()] + _final_stop(match)
+    is_final = re.match(rf"\s(?:{_OPENERS})\b", match.string[match.end() :])
+    return _STREETS[match[1].lower()] + ("." if is_final else _final_stop(match))
 
 
 def _listed_letters(match: re.Match[str]) -> str:
@@ -131,11 +141,15 @@ ABBREVIATIONS = (
         rf"\b({_one_of(_REFERENCES)})\.\s?(?=\d|[IVXLC]+\b|[A-Z]\b)",
         lambda m: _from(_REFERENCES)(m) + " ",
     ),
-    rule(rf"(?<=\s)({_capitals(_STREETS)})(?:\.|(?=,))(?!\s[A-Z][a-z])", _street),
+    rule(
+        rf"(?<=\s)({_capitals(_STREETS)})(?:\.(?:(?!\s[A-Z][a-z])|(?=\s(?:{_OPENERS})\b))|(?=,))",
+        _street,
+    ),
     rule(rf"\b({_capitals(_TITLES)})\.\s?(?=[A-Z'])", lambda m: _TITLES[m[1].lower()] + " "),
     rule(r"\b(Mr|Mrs|Ms|Drs?|Messrs)(?:\.|(?=\s[A-Z]))", _from(_TITLES)),
     rule(r"\b(MR|MRS|MS|DR)(?:\.\s?|\s)(?=[A-Z]{2})", lambda m: _TITLES[m[1].lower()] + " "),
     rule(r"\b(St)(?=\s[A-Z][a-z])", "Saint"),
+    rule(r"(?<=\d\s)est\.", lambda m: "estimated" + _final_stop(m)),
     rule(rf"\b({_one_of(_ANYWHERE)})\.", _from(_ANYWHERE)),
     rule(r"\b(Ltd|Inc|Corp|Jr|Sr)\b", _from(_ANYWHERE)),
     rule(r"\bw/o\b", "without"),
@@ -197,7 +211,8 @@ def say_acronyms(text: str, own_words: Collection[str] = ()) -> str:
 def _is_shouted(text: str) -> bool:
     words = re.findall(r"[A-Za-z]{2,}", text)
     loud = [word for word in words if word.isupper()]
-    return len(loud) > _SHOUTED_SHARE * len(words) and sum(not _spell(word) for word in loud) > 1
+    n_words = sum(not _spell(word) and word not in _SPOKEN for word in loud)
+    return len(loud) > _SHOUTED_SHARE * len(words) and n_words > 1
 
 
 _ACRONYM = re.compile(r"(?<![\w'])([A-Z]{2,})('s|s)?(?!\w)")

@@ -78,6 +78,15 @@ DATES = (
         r"(?<![\d/-])(?P<month>\d{1,2})([-/])(?P<day>\d{1,2})\2(?P<year>\d{4}|\d\d)\b(?![-/])",
         _numeric,
     ),
+    rule(
+        r"\b(?:(?P<weekday>Mon|Tue|Wed|Thu|Fri|Sat|Sun)(?:[a-z]*day|s|rs?)?\.?,?|(?P<word>on|due|dated|until))\s"
+        r"(?P<month>0?[1-9]|1[0-2])/(?P<day>0?[1-9]|[12]\d|3[01])(?![\w/%]|[.,]\d|\sof\b)",
+        lambda m: (
+            f"{_whole(m['weekday']) + ',' if m['weekday'] else m['word']}"
+            f" {MONTHS[int(m['month']) - 1]} {ordinal(m['day'])}"
+        ),
+        re.I,
+    ),
     rule(r"(?<![\d.])(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})\b", _numeric),
     rule(
         r"(?<![\d/.-])(0[1-9]|1[0-2])/((?:19|20)\d\d)\b(?![/-])",

@@ -336,7 +336,14 @@ BEFORE_NUMBERS = (
     rule(r"±\s?(?=[\d])", "plus or minus "),
     rule(r"§§?\s?(?=\d)", "section "),
     rule(r"(?<=\d)\s?\+(?=\s|$|[,.;!?])", " plus"),
-    rule(r"(?<=\d)\s?\*\s?(?=\d)", " times "),
+    rule(r"(?<=\d)\s?(?:[*·]\s?(?=\d)|[x×]\s?(?=10\^))", " times "),
+    rule(r"\bFY\s?(?=(?:20)?\d\d\b)", "fiscal year "),
+    rule(r"\b(\d+)/(\d+)(?=\s\(\d+(?:\.\d+)?\s?%\))", r"\1 of \2"),
+    rule(
+        r"((?i:\b(?:rat|scor|grad|rank)(?:es?|ed|ings?)):?(?:\s(?:it|an?|of|is|was|him|her|them))*\s)"
+        r"(\d+(?:\.\d+)?)/(5|10|20|100)\b",
+        r"\1\2 out of \3",
+    ),
     rule(
         r"(?<=\d)(?<!\b0)\s?[x×]\s?(?=\d)|(?<=\b0)(?:\s[x×]\s?|×)(?=\d)|(?<=[\da-z])\s[x×]\s(?=\d)",
         " by ",
@@ -354,13 +361,17 @@ NUMBERS = (
         r"\b(\d+(?:\.\d+)?)[eE]([+-]?\d+)\b",
         lambda m: f"{number(m[1])} times ten to the power of {number(m[2])}",
     ),
-    rule(r"(?<=\w)\^2\b", " squared"),
-    rule(r"(?<=\w)\^3\b", " cubed"),
+    rule(r"(?<=\w)\s?\^2\b", " squared"),
+    rule(r"(?<=\w)\s?\^3\b", " cubed"),
     rule(r"(?<=\d)\^(-?\d+)\b", lambda m: f" to the power of {number(m[1])}"),
     rule(r"\b\d+(?:-\d+){2,}\b", lambda m: ", ".join(map(digit_by_digit, m[0].split("-")))),
     rule(
         r"(?<![\d.])\d+(?:\.\d+){2,}\b",  # "v2.0.1" too
         lambda m: " " + " point ".join(map(cardinal, m[0].split("."))),
+    ),
+    rule(
+        r"(?<![\w.])([A-Z])\.(\d+)\b(?!\.\d)",
+        lambda m: f"{m[1]} point {cardinal(m[2]) if len(m[2]) < 3 else digit_by_digit(m[2])}",
     ),
     rule(r"(?<!\d,)\b(\d[\d,]*)(?:st|nd|rd|th)\b", lambda m: ordinal(m[1]), re.I),
     rule(r"(?<![\w,.])'?(\d{1,3}0)'?s\b", lambda m: _decade(m[1])),

@@ -18,6 +18,7 @@ _SYMBOLS_OF = {
     "micrometer": "μm, um", "mile": "mi", "yard": "yd, yds", "foot": "ft, ft.", "inch": "in.",
     "kilogram": "kg, kgs", "gram": "g", "milligram": "mg", "microgram": "μg, mcg",
     "pound": "lb, lbs, lb., lbs.", "ounce": "oz, oz.", "liter": "l, L", "milliliter": "ml, mL",
+    "teaspoon": "tsp, tsp.", "tablespoon": "tbsp, tbsp.",
     "centiliter": "cl", "deciliter": "dl", "gallon": "gal, gal.", "hectare": "ha",
     "square kilometer": "km^2, km2", "square meter": "m^2, m2, sq m",
     "square centimeter": "cm^2, cm2", "cubic meter": "m^3, m3", "cubic centimeter": "cm^3, cm3, cc",
@@ -156,7 +157,7 @@ def _measured(match: re.Match[str]) -> str:
     name += f" per {_NAMES[match['per']]}" if match["per"] else ""
     # A unit's own full stop may also end the sentence.
     final = "." if match[2][-1] == "." and not match.string[match.end() :].strip("\"') ") else ""
-    is_one = amount.lstrip("-") in ("1", "1/2", "1/3", "1/4", "3/4")
+    is_one = re.fullmatch(r"-?(?:1|\d+/\d+)", amount)
     single = is_one or is_attribute(match.string, match.start())
     return f"{quantity(amount)} {name if single else _plural(name)}{final}"
 
@@ -173,7 +174,7 @@ def _inches(match: re.Match[str]) -> str:
     """Reads a number before a double quote as inches, unless the quote closes a quotation."""
     if match.string.count('"', 0, match.start()) % 2:
         return match[0]
-    single = match[1] == "1" or is_attribute(match.string, match.start())
+    single = re.fullmatch(r"1|\d+/\d+", match[1]) or is_attribute(match.string, match.start())
     return f"{quantity(match[1])} inch{'' if single else 'es'}"
 
 
