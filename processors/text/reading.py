@@ -10,6 +10,7 @@ from itertools import accumulate, pairwise
 from config.text import TextConfig, UnknownCharacters, is_english
 from processors.records import SpokenText
 from processors.text.frontend import Frontends
+from processors.text.latex import say_formulas
 from processors.text.letters import mix
 from processors.text.normalisation.abbreviations import NEVER_FINAL, SELDOM_FINAL
 from processors.text.pronunciations import Alphabet, Dictionary, Transcriber
@@ -351,6 +352,8 @@ class TextReader:
 
     def _with_dictionary(self, parts: Sequence[str], language: str) -> Sequence[str]:
         if self._unknown != "refuse":
+            if is_english(language):
+                parts = [say_formulas(part) for part in parts]
             parts = [self._round_brackets(part, language) for part in parts]
         if self._dictionary is None:
             return parts

@@ -37,7 +37,8 @@ _ANYWHERE = {  # their full stop is kept if it also ends the text
     "esq": "Esquire", "dept": "department", "est": "established", "univ": "University",
     "assn": "Association", "govt": "government", "intl": "international", "natl": "national",
     "mfg": "manufacturing", "misc": "miscellaneous", "tel": "telephone", "hosp": "Hospital",
-    "mins": "minutes", "hrs": "hours", "ave": "Avenue", "blvd": "Boulevard",
+    "mins": "minutes", "hrs": "hours", "ave": "Avenue", "blvd": "Boulevard", "avg": "average",
+    "temp": "temperature",
 }  # fmt: skip
 _WITHIN = {  # never at the end of a sentence
     "vs": "versus", "cf": "compare", "viz": "namely", "approx": "approximately",
@@ -285,7 +286,8 @@ def _telephone(match: re.Match[str]) -> str:
 
 
 ADDRESSES = (
-    rule(r"− +−(?= [a-z])", "dash dash"),  # of an option in Markdown
+    rule(r"− +−(?= [a-z])", "dash dash"),  # of options in Markdown
+    rule(r"(?<=[a-z] )− ?(?=[A-Za-z]+\b)", "dash "),
     rule(r"(?:mailto:)?(?<![\w.+-])(?P<address>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)", _url),
     rule(r"\b(?:https?|ftp)://(?P<address>[^\s<>\"]+)", _url),
     rule(r"\b(?P<address>www\.[^\s<>\"]+)", _url),

@@ -79,7 +79,7 @@ DATES = (
         _numeric,
     ),
     rule(
-        r"\b(?:(?P<weekday>Mon|Tue|Wed|Thu|Fri|Sat|Sun)(?:[a-z]*day|s|rs?)?\.?,?|(?P<word>on|due|dated|until))\s"
+        r"\b(?:(?P<weekday>Mon|Tue|Wed|Thu|Fri|Sat|Sun)(?:[a-z]*day|s|rs?)?\.?,?|(?P<word>on|due|dated|until|by(?!\s(?:1/[2-9]|2/[35]|3/[458])\b)))\s"
         r"(?P<month>0?[1-9]|1[0-2])/(?P<day>0?[1-9]|[12]\d|3[01])(?![\w/%]|[.,]\d|\sof\b)",
         lambda m: (
             f"{_whole(m['weekday']) + ',' if m['weekday'] else m['word']}"
@@ -112,7 +112,7 @@ DATES = (
         _era,
     ),
     rule(r"\b(?:AD|A\.D\.)\s(\d{1,4})\b", lambda m: f"A D {year(m[1])}"),
-    rule(r"\b(\d{1,3})(?:st|nd|rd|th)?\s?c\.(?=\s)", lambda m: f"{ordinal(m[1])} century"),
+    rule(r"\b(\d{1,2})(?:st|nd|rd|th)\s?c\.(?=\s)", lambda m: f"{ordinal(m[1])} century"),
     rule(r"\b(?:c|ca)\.\s?(?=1\d{3}\b|20\d\d\b|[3-9]\d\d\b)", "circa "),
 )
 
@@ -124,9 +124,9 @@ def _clock(match: re.Match[str]) -> str:
     spoken = cardinal(str(int(hour)))
     if minute and minute != "00":
         spoken += f" {two_digits(minute)}"
-    elif not half and not second:
+    elif not half and (not second or not second.strip("0.")):
         spoken += " o'clock" if 1 <= int(hour) <= 12 else " hundred"
-    if second:
+    if second and second.strip("0."):
         second = second.lstrip("0")
         spoken += f" and {number(second)} second{'s' * (second != '1')}"
     return spoken + half
@@ -142,7 +142,29 @@ def _half(match: re.Match[str]) -> str:
 
 
 HALVES = (rule(r"\b(?P<half>[ap])\.\s?m\.", lambda m: _half(m).lstrip(), re.I),)
+
+
+def _duration(match: re.Match[str]) -> str:
+    """Says "2:03:59" as "two hours, three minutes and fifty-nine seconds"."""
+    counted = zip(match["amount"].split(":"), ("hour", "minute", "second"), strict=True)
+    parts = [(number(n.lstrip("0")), unit) for n, unit in counted if n.strip("0.")]
+    said = [f"{n} {unit}{'s' * (n != 'one')}" for n, unit in parts]
+    return match["before"] + " and ".join(filter(None, [", ".join(said[:-1]), said[-1]]))
+
+
 TIMES = (
+    rule(
+        r"(?P<before>\b(?:in|took|takes|lasts?|lasted|for|after|length|duration|runtime|(?:time|record)"
+        r"(?:\sof|\sis|\swas)?):?\s)(?P<amount>\d{1,2}:[0-5]\d:[0-5]\d(?:\.\d+)?)(?![\d:]|\s?[ap]\.?m)",
+        _duration,
+        re.I,
+    ),
+    rule(
+        r"(?<![\d:.])(\d{1,2}):([0-5]\d\.\d+)(?![\d:])",
+        lambda m: (
+            f"{cardinal(m[1])} minute{'s' * (m[1] != '1')} {number(m[2].lstrip('0'))} seconds"
+        ),
+    ),
     rule(r"(?<=\bUTC|\bGMT)\s?[-–](?=\d)", " minus "),
     rule(r"(?<=[\dm.])\s?[-–]\s?(?=\d{1,2}:\d\d|\d{1,2}\s?[ap]\.?m\b)", " to ", re.I),
     rule(

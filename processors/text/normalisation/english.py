@@ -53,8 +53,7 @@ _PUNCTUATION = (
 )
 _SHARPS = (rule(r"(?<!\w)([A-G])#(?![A-Za-z])", r"\1 sharp ", re.I),)  # C#, a note or a language
 _WRITTEN = {"!": "≠", "<": "≤", ">": "≥", "=": "=", "&": "&"}  # != and so on, by their first sign
-_OPERATORS = (  # of programs and formulas
-    rule(r"\$\$([^$]{1,1000})\$\$|\\[(\[]([^\\]{1,1000})\\[)\]]", r" \1\2 "),
+_OPERATORS = (  # of programs
     rule(r"(?<![<>=!&])(?:[!<>=]=|&&)=?(?![<>=&])", lambda m: f" {_WRITTEN[m[0][0]]} "),
     rule(r"(?<=\d)\s?[-=]+>\s?(?=[$£€]?\d)", " to "),
     rule(r"(?<![<=-])[-=]+>(?!>)", ", "),

@@ -205,10 +205,46 @@ ROMAN = (
 )
 
 
-def _decade(digits: str) -> str:
-    """Says "1990s" as "nineteen nineties", "1800s" as "eighteen hundreds"."""
+_DECADES = re.compile(
+    r"(?:'|\b(?:the|his|her|their|my|our|your|its|early|mid|late)\b[^.!?:=]{0,24}|"
+    r"\d0s\s(?:and|or|to)\s)$",
+    re.I,
+)
+_OF_A_DECADE = re.compile(
+    r"\s(?:music|hits?|songs?|kids?|movies?|films?|fashion|styles?|rock|pop|shows?|bands?|cars?|"
+    r"(?:and|or|to)\s\d0s)\b"
+)
+
+
+def _decade(match: re.Match[str]) -> str:
+    """Says "1990s" as "nineteen nineties", "the 80s" as "eighties", but "in 30s" in seconds."""
+    digits, before = match[1], match.string[max(0, match.start() - 40) : match.start(1)]
+    is_decade = _DECADES.search(before) or _OF_A_DECADE.match(match.string, match.end())
+    is_timed = re.search(rf"\b(?:{_BEFORE_TIMES}|first|last|next)\s(?:\d0s\s\w+\s)?$", before, re.I)
+    if len(digits) < 3 and (not is_decade or is_timed):
+        return f"{cardinal(digits)} second{'s' * (not is_attribute(match.string, match.start()))}"
     spelt = year(digits)
     return spelt[:-1] + "ies" if spelt.endswith("y") else spelt + "s"
+
+
+def _seconds(match: re.Match[str]) -> str:
+    """Says "5s" as "five seconds", "1/250s" as "one two hundred fiftieth second"."""
+    amount = match["amount"]
+    is_one = amount == "1" or "/" in amount or is_attribute(match.string, match.start())
+    return f"{quantity(amount)} second{'' if is_one else 's'}"
+
+
+def _coefficient(match: re.Match[str]) -> str:
+    """Says the x of "10x faster" as "times", and that of "7x^2 + 2x" as the letter."""
+    before = match.string[max(0, match.start() - 30) : match.start()]
+    in_formula = re.search(r"(?:[+=*/−-]|\b(?:plus|minus|equals|times))\s?\d+$", before)
+    return " x" if in_formula else " times"
+
+
+_TIMED = (  # after seconds
+    "timeout|delay|each|of|later|ago|per|max|min|limit|intervals?|breaks?|rest|pauses?|window"
+)
+_BEFORE_TIMES = "in|for|after|every|waits?|took|takes|within|about|only|than|exposure"
 
 
 def _characters(code: str) -> str:
@@ -244,7 +280,7 @@ _CODES = (
     r"secret|recovery|backup|error|booking|reservation)\s)+code|"
     rf"(?:{CODED})\s(?:number|no\.?|#)|"
     r"(?:card|account|number|phone|visa|mastercard|iban)\send(?:ing|s)\s(?:in|with)|ZIP|"
-    r"last\s(?:three|four|3|4)(?:\sdigits)?"
+    r"last\s(?:three|four|3|4)(?:\sdigits)?|(?:meeting|webinar|user|session)\sID"
 )
 _STATES = (
     "A[KLRZ]|C[AOT]|D[CE]|FL|GA|HI|I[ADLN]|K[SY]|LA|M[ADEINOST]|N[CDEHJMVY]|O[HKR]|PA|RI|S[CD]|T[NX]|"
@@ -263,12 +299,14 @@ def _status(match: re.Match[str]) -> str:
 
 def _code(match: re.Match[str]) -> str:
     """Reads the digits of a code one by one, with a short pause between its groups."""
-    groups = re.split("[- ]", match["code"])
+    groups = re.split("[-: ]", match["code"])
     said = ", ".join(" ".join(_characters(char) for char in group) for group in groups)
     return match[0].replace(match["code"], f" {said} ", 1).replace("#", " number ")
 
 
 CODES = (
+    rule(rf"\b(?P<code>{_HEX}{{2}}(?::{_HEX}{{2}}){{5}})\b", _code),  # MAC address
+    rule(r"(?<![\d-])(?P<code>\d{4}(?:[ -]\d{4}){3})(?![\w-])", _code),  # of a card
     rule(rf"\b(?P<code>{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}})(?!\w)", _code),  # UUID
     rule(
         rf"\b(?i:{_CODES}|code(?=\s?(?:is|:)))(?:\s(?:is|was|are)(?:\snow)?)?\s?[:#=]?(?:\s|(?<=#))"
@@ -296,6 +334,9 @@ CODES = (
         lambda m: f"{m[1]} port {digit_by_digit(m[2])}",
     ),
 )
+
+
+_THOUSANDS = {"k": "thousand", "K": "thousand", "M": "million", "B": "billion"}
 
 
 def _sum(match: re.Match[str]) -> str:
@@ -331,7 +372,27 @@ BEFORE_NUMBERS = (
     ),
     rule(r"\b(\d{2,3})/(\d{2,3})(?=\s?mmHg\b)", r"\1 over \2"),
     rule(r"#\s?(?=\d)", " number "),
+    rule(r"(?<=\b[Mm]y )#(?=\s)|(?<=\byour )#(?=\s)|(?<=\bphone )#(?=\s)", "number"),
     rule(r"\bNo\s(?=\d)", "number "),
+    rule(r"\bRs\.?\s?(?=\d)", "₹"),
+    rule(r"(?<![\w$])([$£€])-(?=\d)", r"-\1"),
+    rule(r"(?<=\d)'(?=\d{3}\b)", ""),
+    rule(r"(?<=\bQ[1-4])'(?=\d\d\b)", " "),
+    rule(r"(?<=\d)x\s(?=\d)", " times "),
+    rule(r"(?<=\d[CFVAW])/(?=\d|gas\b)", ", "),  # 200C/180C, 220V/50Hz
+    rule(r"(?<![\d/-])(\d{1,2})-([1-9]/(?:[2348]|16))\b(?!/)", r"\1 \2"),  # 1-1/2 cups
+    rule(r"\b1:(?=\d{1,3}(?:,\d{3})+\b|\d{3,}\b)", "1 to "),  # of a map
+    rule(
+        r"\b((?:BP|[Pp]ressure)(?:\s(?:of|is|was|at))*:?\s)(\d{2,3})/(\d{2,3})\b",
+        r"\1\2 over \3",
+    ),
+    rule(r"(?<=\b7\d7)-(?=[1-9]00\b)", " "),
+    rule(r"(?<=\d)\s?([kKMB])(?<!4K)(?<!8K)(?=\s[a-z]+s\b)", lambda m: f" {_THOUSANDS[m[1]]}"),
+    # formulas: powers over something, differences, factorials
+    rule(r"(?<=\^\d)/(?=\w)|(?<=\b1)/(?=[a-z]\b)", " over "),
+    rule(r"(?<=[\w)])\s-\s(?=[\w^(+*/ ]{1,30}=)", " minus "),
+    rule(r"(=\s?[\w^.()+*/ ]{1,30}?)\s-\s(?=[\w(])", r"\1 minus "),
+    rule(r"(?<=\w)!(?=\s?=\s)", " factorial"),
     rule(r"~\s?(?=[\d$£€])", "about "),
     rule(r"±\s?(?=[\d])", "plus or minus "),
     rule(r"§§?\s?(?=\d)", "section "),
@@ -353,6 +414,7 @@ BEFORE_NUMBERS = (
 NUMBERS = (
     rule(r"\b0x([0-9A-Fa-f]+)\b", lambda m: f"zero x {_characters(m[1])}"),
     rule(r"\b([A-Z]{2})(?!\d*00\b)(\d{3,4})\b", lambda m: f"{' '.join(m[1])} {_characters(m[2])}"),
+    rule(r"(?<=[a-z])\.(?=\d+\b)", " point "),
     rule(r"\b24/7\b", "twenty-four seven"),
     rule(r"\b9/11\b", "nine eleven"),
     rule(r"\b50/50\b", "fifty fifty"),
@@ -374,9 +436,15 @@ NUMBERS = (
         lambda m: f"{m[1]} point {cardinal(m[2]) if len(m[2]) < 3 else digit_by_digit(m[2])}",
     ),
     rule(r"(?<!\d,)\b(\d[\d,]*)(?:st|nd|rd|th)\b", lambda m: ordinal(m[1]), re.I),
-    rule(r"(?<![\w,.])'?(\d{1,3}0)'?s\b", lambda m: _decade(m[1])),
+    rule(rf"(?<![\w.,'$/])(?P<amount>{NUMBER}|1/\d+)s\b(?=\s(?:{_TIMED})\b)", _seconds),
+    rule(
+        rf"(?P<before>\b(?:{_BEFORE_TIMES})\s|[~=:]\s?|\b(?=1/))(?P<amount>(?!\d+0s)\d+|1/\d+)s\b",
+        lambda m: m["before"] + _seconds(m),
+        re.I,
+    ),
+    rule(r"(?<![\w,./])'?(\d{1,3}0)'?s\b", _decade),
     rule(r"(?<![\w.])'(\d\d)\b(?!')", lambda m: two_digits(m[1])),
-    rule(r"(?<=\d)x\b(?!\s?[+=^]|\s-\s)", " times"),
+    rule(r"(?<=\d)x\b(?!\s?[+=^]|\s[-−]\s|\s(?:squared|cubed|minus)\b)", _coefficient),
     rule(r"\b[A-Z]{2}(?=\d)|(?<=[A-Z]\d)[A-Z]{2}\b", lambda m: " ".join(m[0])),
     rule(r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])", " "),
     rule(r"(?<![\w.])(\d+) (\d+)/(\d+)\b", lambda m: mixed(m[1], m[2], m[3])),
