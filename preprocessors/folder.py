@@ -56,6 +56,7 @@ _LONGEST_NAME = 255  # bytes, on most disks
 _WORD_ENDS = {"|", "/", "_", "#", "<space>"}
 _MARKS = ",.?!;:"
 _BETWEEN_WORDS = {*_WORD_ENDS, *_MARKS, "sp", "sil", "pau", "<sp>", "<sil>"}
+_NUL = "\ue000"  # stands for NUL, which csv of Python 3.10 refuses
 
 
 class TableRow(NamedTuple):
@@ -224,12 +225,12 @@ def _cells(
     rows = {}
     for source, line in lines.items():
         try:
-            cells = next(reader([line]))
+            cells = next(reader([line.replace("\0", _NUL)]))
         except csv.Error as error:
             fault = f"{source}: not a line of cells between {_DELIMITERS.get(delimiter, delimiter)}"
             remedy = "close the double quotes around a cell, and double those inside"
             raise InputError(f"{fault} ({error}); {remedy}") from error
-        rows[source] = [cell.strip() for cell in cells]
+        rows[source] = [cell.strip().replace(_NUL, "\0") for cell in cells]
     return rows
 
 

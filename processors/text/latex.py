@@ -1,14 +1,17 @@
 """Formulas of LaTeX in words, as they are read in one line."""
 
 import re
+import string
 
 from processors.text.tokens import MINUS
 
 _FORMULA = re.compile(
-    r"\$\$(?P<display>[^$]{1,600})\$\$|\\\[(?P<bracketed>.{1,600}?)\\\]|"
+    r"\$\$(?P<display>(?=[^$]{0,600}[\\^_=+*/<>-])[^$]{1,600})\$\$|\\\[(?P<bracketed>.{1,600}?)\\\]|"
     r"\\\((?P<inline>.{1,300}?)\\\)|\$(?P<dollars>[^$\n]{0,300}(?:\\[A-Za-z]|[\^_]\{)[^$\n]{0,300})\$",
     re.S,
 )
+_CODE = re.compile(r"(`+[^`]*`+)")
+_ENTITIES = str.maketrans({sign: f"&#{ord(sign)};" for sign in string.punctuation})
 _WORDS = {
     "times": "times", "cdot": "times", "div": "divided by", "pm": "plus or minus",
     "infty": "infinity", "int": "the integral of", "sum": "the sum of", "prod": "the product of",
@@ -51,6 +54,13 @@ def say_formulas(text: str) -> str:
     other commands are said by their names.
     """
     return _FORMULA.sub(lambda match: f" {_said(match[match.lastgroup or 0])} ", text)
+
+
+def shield_formulas(text: str) -> str:
+    """Writes the signs of formulas in a Markdown text as entities; their commands stay commands."""
+    parts = _CODE.split(text)
+    parts[::2] = [_FORMULA.sub(lambda m: m[0].translate(_ENTITIES), part) for part in parts[::2]]
+    return "".join(parts)
 
 
 def _said(formula: str) -> str:

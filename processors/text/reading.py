@@ -275,7 +275,8 @@ class TextReader:
         """
         sentences = merge_wordless(split_sentences(text))
         if not sentences:
-            raise InputError(f"there is no word in {text[:80]!r}" if text else "the text is empty")
+            shown = repr(text[:80]) if text.strip() else "the text, which is empty"
+            raise InputError(f"there is no word in {shown}")
         clauses = [self.clauses([sentence], language) for sentence in sentences]
         return self.phones.fit([sentence for sentence in clauses if sentence])
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from html.parser import HTMLParser
 from typing import NamedTuple
 
+from processors.text.latex import shield_formulas
 from processors.text.tokens import MINUS
 from utils.errors import InputError
 from utils.logging import get_logger
@@ -91,6 +92,7 @@ def markdown_blocks(text: str, *, lines: bool = False) -> list[Block]:
 
     text = _FRONT_MATTER.sub("", text.replace("\r\n", "\n")) + "\n"
     text, n_fences = _FENCE.subn("", text)
+    text = shield_formulas(text)
     text = _CHECKBOX.sub(r"\1", _TEXT_ABOVE.sub(r"\g<0>\n", text))
     for pattern, written in _INLINE:
         text = pattern.sub(written, text)

@@ -642,7 +642,11 @@ def test_faults_of_an_iterator(voice):
         voice.generate(iter(["One."]), pitch=(100.0,))
     with pytest.raises(InputError, match="no speaker 'Bob'"):
         voice.generate(iter(["One."]), speaker="Bob")
-    for parts, message in (([], "text is empty"), (["..."], "no word"), (["a", 5], "text is 5")):
+    for parts, message in (
+        ([], "no word in the text, which is empty"),
+        (["..."], "no word"),
+        (["a", 5], "text is 5"),
+    ):
         with pytest.raises(InputError, match=message):
             list(voice.generate(iter(parts)))
 
