@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Iterable
 
 from processors.text.g2p import letter_name, lookup
 from processors.text.normalisation import rule
-from processors.text.normalisation.numbers import CODED, digit_by_digit
+from processors.text.normalisation.codes import CODED
+from processors.text.normalisation.numbers import digit_by_digit
 
 _TITLES = {  # before a name
     "mr": "Mister", "mrs": "Missus", "ms": "Miz", "messrs": "Messrs", "dr": "Doctor",
@@ -65,6 +66,7 @@ _MIXED = {
     "PhD": "P H D", "PhDs": "P H D's", "MSc": "M S C", "BSc": "B S C", "YoY": "year over year",
     "QoQ": "quarter over quarter",
 }  # fmt: skip
+BEFORE_NAMES = {"by", "and", "with", "from", "of", "see", "met"}
 _SHOUTED_SHARE = 0.6
 
 
@@ -117,7 +119,7 @@ def _listed_letters(match: re.Match[str]) -> str:
 def _initial(match: re.Match[str]) -> str:
     """Reads a capital with a full stop as an initial at the start, or after a name."""
     before = _word_before(match)
-    is_initial = not before or (before[0].isupper() and (len(before) > 1))
+    is_initial = not before or (before[0].isupper() and len(before) > 1) or before in BEFORE_NAMES
     return match[1] if is_initial else match[0]
 
 

@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterable
 from config.text import UnknownCharacters
 from processors.text.normalisation import Rule, rule
 from processors.text.normalisation.abbreviations import ABBREVIATIONS, ADDRESSES, say_acronyms
+from processors.text.normalisation.codes import CODES
 from processors.text.normalisation.dates import DATES, HALVES, NAMES, TIMES
 from processors.text.normalisation.foreign import to_ascii_letters
-from processors.text.normalisation.numbers import BEFORE_NUMBERS, CODES, NUMBERS, ROMAN
+from processors.text.normalisation.numbers import BEFORE_NUMBERS, NUMBERS, ROMAN
 from processors.text.normalisation.quantities import PRICES, UNITS
 from processors.text.tokens import clean_characters
 

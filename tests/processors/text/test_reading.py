@@ -33,6 +33,8 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
         ["Wait... what?", "Nothing."],
         ["Visit example.com now.", "Or 3.14."],
         ["Pi is 3.", "The end."],
+        ["A book by A. Nonymous and C. S. Lewis.", "Take vitamin A.", "Then B."],
+        ["It was built c. 1985.", "Then we left."],
         ["Say {A. B} now.", "Yes."],
         [],
     ],
@@ -50,6 +52,7 @@ def test_blank_lines_end_sentences_and_single_line_breaks_do_not():
     "lines",
     [
         ["apples", "pears", "bread"],
+        ["Shopping list", "apples", "pears", "milk"],
         ["Buy:", "- ripe apples", "- pears", "* bread"],
         ["First open the door and go in", "1) then sit down", "2) sing"],
         ["Dear Mr Smith", "Thank you for your letter of the fifth of May.", "Yours", "Anna Lee"],
