@@ -357,7 +357,7 @@ class TextReader:
 
     def _with_dictionary(self, parts: Sequence[str], language: str) -> Sequence[str]:
         if self._unknown != "refuse":
-            if is_english(language):
+            if re.search(r"[$\\]", "".join(parts)) and is_english(language):
                 parts = [say_formulas(part) for part in parts]
             parts = [self._round_brackets(part, language) for part in parts]
         if self._dictionary is None:
