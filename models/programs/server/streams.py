@@ -256,18 +256,21 @@ class _Handler(AsyncEventHandler):
             await self._send(AudioStop())
 
     def _speaker(self, asked: tts.SynthesizeVoice) -> dict[str, str | None]:
-        """Returns the fields of a request that choose the voice: a named one, or the first."""
+        """Returns the fields of a request that choose the voice: a named one, or the first.
+
+        Of a language that no voice speaks, it is the first of another region.
+        """
         if asked.name is not None:
             return {"voice": asked.name, "speaker": asked.speaker}
-        choices = [
-            (name, code if asked.language or about.speaker is None else None)
-            for name, about in self._voices.descriptions.items()
-            for code in about.languages
-            if asked.language in (None, code, _tag(code))
-        ]
-        if not choices:
-            raise ApiError(400, f"no voice speaks {asked.language!r}; describe lists languages")
-        return dict(zip(("voice", "language"), choices[0], strict=True))
+        language = asked.language or ""
+        voices = self._voices.descriptions
+        choices = [(name, code) for name in voices for code in voices[name].languages]
+        exact = [choice for choice in choices if language in ("", choice[1], _tag(choice[1]))]
+        base = _base(language)
+        if not (choices := exact or [choice for choice in choices if _base(choice[1]) == base]):
+            raise ApiError(400, f"no voice speaks {language!r}; describe lists languages")
+        name, code = choices[0]
+        return {"voice": name, "language": code if language or not voices[name].speaker else None}
 
     def _info(self) -> Info:
         """Describes the voices, and each speaker of several as a voice of its own."""
@@ -289,3 +292,8 @@ def _tag(code: str) -> str:
     """Returns espeak's code of a language as Home Assistant writes it: en-us is en_US."""
     language, _, region = code.partition("-")
     return f"{language}_{region[:2].upper()}" if region else language
+
+
+def _base(language: str) -> str:
+    """Returns a language without its region."""
+    return language.replace("_", "-").partition("-")[0].lower()
