@@ -114,8 +114,9 @@ class Dictionary:
             ending = _POSSESSIVE.match(text, stop)
             shown = " ".join(text[start:stop].split())
             written = voice.written(entry, shown, ending[0] if ending else "")
-            pieces += (text[end:start], written)
+            pieces += (text[end:start], " " * text[start - 1 : start].isalnum(), written)
             end = ending.end() if ending else stop
+            pieces.append(" " * text[end : end + 1].isalnum())  # behind a sign
         return "".join([*pieces, text[end:]])
 
     def found(self, text: str) -> Iterator[tuple[Entry, int, int]]:

@@ -69,7 +69,7 @@ def test_phones_of_both_alphabets_are_those_of_the_voice(given):
 WORDS = {
     "york": "YORK-uh", "New York": "city", "US": "you ess", "Polish": "POH-lish", "POLISH": "shine",
     "C++": "see plus plus", ".NET": "dot net", "Zoë": "zoh-EE", "clock": "cloak",
-    "o'hara": "oh hair a",
+    "o'hara": "oh hair a", "@": "at sign",
 }  # fmt: skip
 
 
@@ -80,6 +80,7 @@ WORDS = {
         ("tell us: the US", "tell us: the you ess"),
         ("polish POLISH", "{P OW1 L IH0 SH|polish} shine"),
         ("C++ on .NET", "see plus plus on dot net"),
+        ("bob@x, @ C++11", "bob at sign x, at sign see plus plus 11"),
         ("Zoe\u0308", "{Z OW0 IY1|Zoë}"),
         ("o'clock, 'clock' clocks clock-work", "o'clock, 'cloak' clocks cloak-work"),
         ("O’Hara’s york's", "oh hair a’s {Y AO1 R K AH0 Z|york's}"),
