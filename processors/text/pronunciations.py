@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from processors.text.espeak import is_ipa
-from processors.text.g2p import Phones, is_arpabet, lookup, pronounce, with_s
+from processors.text.g2p import WITHOUT_SPACE, Phones, is_arpabet, lookup, pronounce, with_s
 from processors.text.letters import is_letter
 from processors.text.symbols import ARPABET_OF_IPA, to_arpabet
 from processors.text.voice_phones import PhoneSet, is_vowel
@@ -159,7 +159,7 @@ def read_dictionary(path: Path) -> Dictionary:
             parts = re.split(r"\t|  +", word, maxsplit=1)
             word, phones = (*(parts if len(parts) > 1 else word.split(" ", 1)), "")[:2]
             phones = phones.partition("#")[0].strip()
-            said = phones and f"{{{phones}}}"
+            said = "" if WITHOUT_SPACE.search(word.strip()) else phones and f"{{{phones}}}"
         place, word = f"{path}:{number}", _VARIANT.sub("", word.strip())
         entries.append(_entry(word, said.strip(), place, keeps_case=bool(equals)))
     return Dictionary(entries)
