@@ -36,6 +36,7 @@ from utils import __version__
 from utils.errors import InputError
 from utils.logging import get_logger
 
+_FIRST = '{"type": "session.config", "voice": "..."} first'
 _EXPECTED = '{"type": "input.text", "text": "..."} or {"type": "input.done"}'
 Address = tuple[str, int]  # host and port
 _SOUND: dict[str, Any] = {"rate": FORMATS["pcm"].rates[0], "width": 2, "channels": 1}
@@ -91,9 +92,11 @@ async def speak_stream(
     await socket.accept()
     try:
         with anyio.fail_after(patience_s):  # wait_for can lose a cancellation before Python 3.12
-            message = await _message(socket)
+            message = await _message(socket, _FIRST)
     except TimeoutError:
         raise ApiError(408, f"no session.config arrived within {patience_s:g} s") from None
+    if message.get("type") != "session.config":
+        raise ApiError(400, f"the message {str(message)[:80]!r} is too early; expected {_FIRST}")
     config, sentences = validated(SessionConfig, message), StreamedText()
     request = voices.resolved(config)
     rates = FORMATS["pcm"].rates if config.response_format == "pcm" else ()
@@ -122,14 +125,16 @@ async def _in_one(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     yield b"".join([part async for part in parts])
 
 
-async def _message(socket: WebSocket) -> dict[str, Any]:
-    text = (await socket.receive()).get("text") or ""
+async def _message(socket: WebSocket, expected: str = _EXPECTED) -> dict[str, Any]:
+    text = (await socket.receive()).get("text")
+    if text is None:
+        raise ApiError(400, f"a binary message; expected {expected}")
     try:
         message = json.loads(text)
     except (ValueError, RecursionError):
         message = None
     if not isinstance(message, dict):
-        raise ApiError(400, f"the message {text[:80]!r} is no JSON object; expected {_EXPECTED}")
+        raise ApiError(400, f"the message {text[:80]!r} is no JSON object; expected {expected}")
     return message
 
 
