@@ -46,7 +46,7 @@ def main() -> None:
 def _with_misfits(check: "CorpusCheck", config: "Config", n_jobs: int) -> "CorpusCheck":
     """Adds what aligning the recordings shows to a check."""
     from preprocessors.manifest import Rejection
-    from processors.alignment.fit import SUSPECT
+    from processors.alignment.fit import RELIABLE_S, SUSPECT
     from processors.extraction.checking import Finding
     from processors.extraction.run import REJECTED, prepare_datasets
     from utils.files import read_jsonl
@@ -63,9 +63,10 @@ def _with_misfits(check: "CorpusCheck", config: "Config", n_jobs: int) -> "Corpu
         rows = cast("list[dict[str, Any]]", read_jsonl(folder / REJECTED))
         check, fault = replace(check, rejected=[Rejection(**row) for row in rows]), ""
     rejected = {rejection.id for rejection in check.rejected}
+    seconds = sum(trace.audio_seconds for trace in check.traces.values())
     misfits = [
         Finding(
-            "misfit",
+            "misfit" if seconds >= RELIABLE_S else "notice",
             [row["id"]],
             f"at '{row['words']}', {row['start_s']:.2f}-{row['end_s']:.2f} s: probably not spoken"
             f" as written: {row['text']}",
@@ -74,6 +75,10 @@ def _with_misfits(check: "CorpusCheck", config: "Config", n_jobs: int) -> "Corpu
         for row in read_scores(config)
         if row["misfit"] > SUSPECT and row["id"] not in rejected
     ]
+    if misfits and seconds < RELIABLE_S:
+        rule = f"with less than {RELIABLE_S / 60:g} minutes of recordings, misfits are no faults"
+        notices = [*check.listing.notices, f"{rule}: listen to them"]
+        check = replace(check, listing=check.listing._replace(notices=notices))
     return replace(check, fault=fault, misfits=tuple(misfits))
 
 

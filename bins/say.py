@@ -158,6 +158,9 @@ def _book(flags: argparse.Namespace) -> Path | None:
     is_file = os.path.isfile(path)  # noqa: PTH113
     if suffix in SUFFIXES and suffix not in _BOOKS and is_file:
         raise UsageError(f"{path} is a file of {SUFFIXES[suffix].upper()}: read it with --file")
+    if suffix and suffix not in (*_BOOKS, *SUFFIXES) and is_file:
+        remedy = "convert it, or read a text with --file"
+        raise UsageError(f"{path}: {suffix} is no format of a book ({', '.join(_BOOKS)}); {remedy}")
     if suffix in (*_BOOKS, *SUFFIXES) and not is_file and not re.search(r"\s", text):
         raise UsageError(f"{path}: no such file; of a text that ends so, use standard input")
     return path if suffix in _BOOKS and is_file else None

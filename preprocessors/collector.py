@@ -142,7 +142,8 @@ def require_layout(root: Path, dataset: str, wanted: str, *patterns: str) -> Non
 
     if fits(root):
         return
-    message = f"{dataset}: expected {wanted} in {root}; set dataset_path.{dataset} to that folder"
+    remedy = f"name the folder with it (in a recipe, as dataset_path.{dataset})"
+    message = f"{dataset}: expected {wanted} in {root}; {remedy}"
     near = next(filter(fits, [root.parent, *sorted(root.glob("*/"))]), None)
     message += f"; {near} looks right" if near else ""
     # the suffixes of the files, with a file of each: 40 .txt (txt/p225_001.txt)

@@ -23,7 +23,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from types import NoneType
 from typing import Any, NamedTuple, cast
@@ -78,9 +78,15 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
     if not tables and options.table == CorpusConfig.table:
         matches = (sorted(root.glob(pattern)) for pattern in _OTHER_TABLES)
         tables = next((paths for paths in matches if paths), [])
+    files = AudioFiles(root, (".", "wavs"))
     if not tables:
-        require_layout(root, dataset, f"the table {options.table}", options.table)
-    return list_table(dataset, options, AudioFiles(root, (".", "wavs")), tables)
+        wanted = f"the table {options.table}"
+        texts = sorted(chain(root.glob("*.txt"), root.glob("wavs/*.txt")))
+        if own := [path for path in texts if files.find(path.stem)]:
+            line = f"{own[0].stem}|and its text"
+            wanted += f" with a line for each recording ({line}; {own[0].name} is not read)"
+        require_layout(root, dataset, wanted, options.table)
+    return list_table(dataset, options, files, tables)
 
 
 def _check_columns(columns: tuple[str, ...], key: str) -> None:
@@ -122,7 +128,10 @@ def list_table(
                 rows = _read_rows(name, _json_objects(lines, collector), collector)
             else:
                 rows = _csv_rows(name, lines, dataset, options, collector)
-        _add(rows, folder.as_posix(), collector, files)
+        try:
+            _add(rows, folder.as_posix(), collector, files)
+        except InputError as error:
+            raise InputError(f"{files.root}: {error}") from error
     collector.unlisted += files.unlisted()
     return collector.listing()
 

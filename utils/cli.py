@@ -44,7 +44,7 @@ class Parser(argparse.ArgumentParser):
         argv = self._joined(sys.argv[1:] if args is None else args)
         namespace_of_flags, surplus = super().parse_known_args(argv, namespace)
         if surplus:
-            self.error(f"unexpected argument '{surplus[0]}'; quote a value that holds spaces")
+            self.error(f"unexpected argument {surplus[0]!r}; quote a value that holds spaces")
         return namespace_of_flags, []
 
     def _joined(self, argv: Sequence[str]) -> list[str]:

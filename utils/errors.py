@@ -48,13 +48,14 @@ def printable(text: str) -> str:
 
 
 def control_characters(text: str) -> str:
-    """Returns the part of a text around its first control character; empty if there is none.
+    """Returns the part of a text, in one line, around its first control character, or nothing.
 
     Readers of corpora and synthesis refuse them: they are traces of a wrong encoding or of a
     terminal. Tabs, line breaks and form feeds are allowed.
     """
     match = _REFUSED.search(text)
-    return printable(text[max(0, match.start() - 40) : match.end() + 40]) if match else ""
+    around = text[max(0, match.start() - 40) : match.end() + 40] if match else ""
+    return " ".join(printable(around).split())
 
 
 def described(error: BaseException) -> str:

@@ -106,7 +106,7 @@ class Flag:
         except ValueError as error:
             reason = str(error) or f"expected {self.value.expected}"
             flag = self.metavar if self.positional else f"--{self.name}"
-            raise UsageError(f"{flag} '{text}': {reason}") from error
+            raise UsageError(f"{flag} {text!r}: {reason}") from error
 
 
 FLAGS = (

@@ -45,8 +45,8 @@ from processors.text.passages import (
     pitched_passages,
     with_rise,
 )
-from processors.text.pronunciations import Lexicon, dictionary_of
-from processors.text.reading import PAUSE, SentenceStream, TextReader, check_text
+from processors.text.pronunciations import Dictionary, Lexicon, dictionary_of
+from processors.text.reading import PAUSE, SentenceStream, TextReader, check_text, has_word
 from processors.text.symbols import QUESTION
 from processors.text.voice_phones import VoicePhones
 from utils.errors import InputError
@@ -246,14 +246,22 @@ class Synthesizer:
         language = self.speakers[self.speaker_id(speaker)].language
         extractor = self.config.preprocess.text.phone_extractor
         rows: list[PronouncedWord] = []
-        for clause in chain.from_iterable(self._reader(text, language)):
-            for word, start, end in clause.words:
-                source: str = extractor
-                if self._lexicon is not None and any(self._lexicon.found(word)):
-                    source = "your dictionary"
-                elif word in clause.out_of_vocabulary:
-                    source = "letter-to-sound"
-                rows.append(PronouncedWord(word, clause.phones[start:end], source))
+        for entry, part, ending in (self._lexicon or Dictionary([])).parts(text):
+            is_read = entry or has_word(part) or part == text
+            clauses = self._reader(part + ending, language) if is_read else ()
+            words = [
+                PronouncedWord(
+                    word,
+                    clause.phones[start:end],
+                    "letter-to-sound" if word in clause.out_of_vocabulary else extractor,
+                )
+                for clause in chain.from_iterable(clauses)
+                for word, start, end in clause.words
+            ]
+            if entry:
+                phones = tuple(chain.from_iterable(word.phones for word in words))
+                words = [PronouncedWord(" ".join(part.split()) + ending, phones, "your dictionary")]
+            rows += words
         return rows
 
     def speaker_id(self, name: str | None) -> int:

@@ -10,6 +10,7 @@ Nothing is parsed at start-up (parsing takes 0.7 s), and processes share the pag
 """
 
 import mmap
+import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
@@ -81,6 +82,10 @@ def letter_name(letter: str) -> tuple[str, ...] | None:
     return lookup(letter) if letter.isalpha() else None
 
 
+# of a lexicon: a word with what parts it from its phones, as in `foo,F UW1` and `foo: F UW1`
+WITHOUT_SPACE = re.compile(r"""[^\W\d]"?[,;:>](?! )|"$""")
+
+
 def read_lexicon(path: Path, is_phone: Callable[[str], bool]) -> dict[str, tuple[str, ...]]:
     """Reads a user lexicon, `WORD  PH1 PH2` lines: phones by lower-case word.
 
@@ -96,7 +101,8 @@ def read_lexicon(path: Path, is_phone: Callable[[str], bool]) -> dict[str, tuple
         if not line.strip() or line.startswith(("#", ";;;")):
             continue
         word, *phones = line.split()
-        wrong = [f"the unknown phone '{phone}'" for phone in phones if not is_phone(phone)]
+        wrong = ["no space behind it"] if WITHOUT_SPACE.search(word) else []
+        wrong += [f"the unknown phone '{phone}'" for phone in phones if not is_phone(phone)]
         if wrong or not phones:
             raise InputError(
                 f"{path}:{number}: '{word}' has {wrong[0] if wrong else 'no phones'}; expected"

@@ -136,9 +136,9 @@ def pitched_passages(
 
 
 def seconds(number: str, unit: str) -> float:
-    """Returns the length of a pause; without unit, more than the longest is in milliseconds."""
+    """Returns the length of a pause; without unit, 100 and more are milliseconds."""
     length = float(number)
-    is_ms = unit.startswith("m") or (not unit and length > LONGEST_BREAK_S)
+    is_ms = unit.startswith("m") or (not unit and length >= 100)
     return length / 1000 if is_ms else length
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from processors.text.espeak import is_ipa
-from processors.text.g2p import Phones, is_arpabet, lookup, pronounce, with_s
+from processors.text.g2p import WITHOUT_SPACE, Phones, is_arpabet, lookup, pronounce, with_s
 from processors.text.letters import is_letter
 from processors.text.symbols import ARPABET_OF_IPA, to_arpabet
 from processors.text.voice_phones import PhoneSet, is_vowel
@@ -106,20 +106,16 @@ class Dictionary:
 
     def spoken(self, text: str, voice: "Transcriber") -> str:
         """Writes a text with what is said for its words, phones in braces."""
-        if not text.isascii():
-            text = unicodedata.normalize("NFC", text)
-        pieces: list[str] = []
-        end = 0
-        for entry, start, stop in self.found(text):
-            ending = _POSSESSIVE.match(text, stop)
-            shown = " ".join(text[start:stop].split())
-            written = voice.written(entry, shown, ending[0] if ending else "")
-            pieces += (text[end:start], written)
-            end = ending.end() if ending else stop
-        return "".join([*pieces, text[end:]])
+        pieces = [""]
+        for entry, part, ending in self.parts(text):
+            piece = voice.written(entry, " ".join(part.split()), ending) if entry else part
+            between = pieces[-1][-1:].isalnum() and piece[:1].isalnum()  # of an entry of a sign
+            pieces += (" " * between, piece)
+        return "".join(pieces)
 
-    def found(self, text: str) -> Iterator[tuple[Entry, int, int]]:
-        """Yields the entries in a text, with the first character and one past the last."""
+    def parts(self, text: str) -> Iterator[tuple[Entry | None, str, str]]:
+        """Yields what has an entry, with the entry and an ending 's, and the text between."""
+        text = unicodedata.normalize("NFC", text)
         units = [*_UNIT.finditer(text)]
         end = 0
         for i, unit in enumerate(units):
@@ -129,9 +125,12 @@ class Dictionary:
                 word = " ".join(text[start:stop].split()).replace("’", "'")
                 entry = self.entries.get(word) or self._in_any_case.get(word.lower())
                 if entry and _is_whole(text, start, stop):
-                    yield entry, start, stop
-                    end = stop
+                    ending = _POSSESSIVE.match(text, stop)
+                    yield None, text[end:start], ""
+                    yield entry, text[start:stop], ending[0] if ending else ""
+                    end = ending.end() if ending else stop
                     break
+        yield None, text[end:], ""
 
 
 def _is_whole(text: str, start: int, stop: int) -> bool:
@@ -158,7 +157,7 @@ def read_dictionary(path: Path) -> Dictionary:
             parts = re.split(r"\t|  +", word, maxsplit=1)
             word, phones = (*(parts if len(parts) > 1 else word.split(" ", 1)), "")[:2]
             phones = phones.partition("#")[0].strip()
-            said = phones and f"{{{phones}}}"
+            said = "" if WITHOUT_SPACE.search(word.strip()) else phones and f"{{{phones}}}"
         place, word = f"{path}:{number}", _VARIANT.sub("", word.strip())
         entries.append(_entry(word, said.strip(), place, keeps_case=bool(equals)))
     return Dictionary(entries)

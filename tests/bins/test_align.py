@@ -132,6 +132,14 @@ def check_fails(monkeypatch, capsys, *words):
 def test_a_check_lists_all_faults_and_misfits_the_worst_first(corpus, monkeypatch, capsys):
     monkeypatch.setattr(run, "prepare_datasets", scored)
     found = check_fails(monkeypatch, capsys, corpus)
+    of_little = (
+        "less than 5 minutes of recordings, misfits are no faults: listen to them\n  1 to corr"
+    )
+    assert of_little in found
+    assert "misfit 70  a           at 'that is'" in found
+    monkeypatch.setattr(fit, "RELIABLE_S", 1.0)
+    found = check_fails(monkeypatch, capsys, corpus)
+    assert "misfits are no faults" not in found
     for line in (
         "  2 to correct\n",
         "alignment  b           no path leads through all words\n"

@@ -29,6 +29,22 @@ def test_words_are_lines_of_a_dictionary_and_can_be_heard(tmp_path, monkeypatch,
     assert soundfile.info("a.wav").duration > 0
     (tmp_path / "words.txt").write_text(printed)
     assert pronounce("zorblat", *flags) == "zorblat  Z AO1 R B L AE2 T  # your dictionary\n"
+    (tmp_path / "words.txt").write_text(
+        "US = you ess\nNew York = city\n@ = at sign\nSQL = {S IY1} quell\n"
+    )
+    assert pronounce("The", "US,", "US's", "new York", "SQL", "it@it us.", *flags) == (
+        "The  DH AH0  # lexicon\n"
+        "US  Y UW1 EH1 S  # your dictionary\n"
+        "US's  Y UW1 EH1 S IH0 Z  # your dictionary\n"
+        "new York  S IH1 T IY0  # your dictionary\n"
+        "SQL  S IY1 K W EH1 L  # your dictionary\n"
+        "it  IH1 T  # lexicon\n"
+        "@  AE1 T S AY1 N  # your dictionary\n"
+        "it  IH1 T  # lexicon\n"
+        "us  AH1 S  # lexicon\n"
+    )
+    with pytest.raises(InputError, match=r"no word to say in '\.\.\.'"):
+        pronounce("...", *flags)
     (tmp_path / "words.txt").write_text("a  AH0\nnevada\n")
     with pytest.raises(InputError, match=r"words\.txt:2: 'nevada' has no pronunciation"):
         pronounce("it", *flags)

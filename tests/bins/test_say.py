@@ -327,6 +327,7 @@ def test_a_book_becomes_a_folder(say, tmp_path, capsys):
         (["no.epub", "-o", "out"], r"no\.epub: no such file"),
         (["no.txt", "-o", "a.mp3"], r"no\.txt: no such file"),
         (["a.ssml", "-o", "a.mp3"], r"a\.ssml is a file of SSML: read it with --file"),
+        (["a.pdf", "-o", "out"], r"a\.pdf: \.pdf is no format of a book \(\.txt, \.md, \.epub\)"),
         (["--file", "tale.epub", "-o", "a.mp3"], r"tale\.epub is a book: give it as TEXT"),
         ([TEXT, "-o", "out"], r"out: expected .* a folder goes with the file of a book"),
         ([TEXT, "-o", "a.mp3", "--book_format", "mp3"], "--book_format goes with a book"),
@@ -336,7 +337,7 @@ def test_a_book_becomes_a_folder(say, tmp_path, capsys):
 )
 def test_flags_of_books_and_texts_do_not_mix(say, tmp_path, monkeypatch, words, message):
     monkeypatch.setattr(Synthesizer, "__init__", None)
-    for name in ("tale.txt", "tale.epub", "a.ssml"):
+    for name in ("tale.txt", "tale.epub", "a.ssml", "a.pdf"):
         (tmp_path / name).write_text(TEXT)
     with pytest.raises(UsageError, match=message):
         say(*words)

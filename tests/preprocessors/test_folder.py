@@ -120,7 +120,7 @@ def test_a_utf_16_table_is_named_as_such(corpus):
         ("a.wav|1|word 1\nb.wav|2|word 2\nc.wav|1|word 1\nd.wav|2|word 2\n", {}, "like speakers"),
         ("id|text\n", {}, r"metadata\.csv: no utterance below the names"),
         (None, {}, r"Mine: expected the table metadata\.csv in"),
-        ("\n", {}, r"metadata\.csv is empty"),
+        ("\n", {}, r".*/\S+: metadata\.csv is empty"),
         *(("a|One.\n", {"delimiter": mark}, r"Mine\.delimiter is '.*'; expected one character")
           for mark in ("", "||")),
         *(("a|One.\n", {"columns": columns}, rf"preprocess\.corpus\.Mine\.columns: {message}")
@@ -136,3 +136,11 @@ def test_a_table_that_cannot_be_read_is_an_error_with_the_remedy(corpus, table, 
     root = corpus(files if table is None else files | {"metadata.csv": table})
     with pytest.raises(InputError, match=message):
         listing(root, **options)
+
+
+def test_texts_next_to_recordings_are_no_table(corpus):
+    root = corpus({"wavs/b.wav": "", "wavs/b.txt": "One.", "wavs/notes.txt": ""})
+    with pytest.raises(
+        InputError, match=r"table metadata\.csv with a line .*b\|.*b\.txt is not read"
+    ):
+        listing(root)

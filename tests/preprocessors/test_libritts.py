@@ -47,7 +47,7 @@ def test_the_same_id_in_two_subsets_is_rejected_by_both_names(corpus):
 
 def test_a_single_subset_is_an_error_that_names_the_folder_above(corpus):
     root = corpus(FILES)
-    with pytest.raises(InputError, match=f"set dataset_path.LibriTTS to that folder; {root} looks"):
+    with pytest.raises(InputError, match=rf"as dataset_path.LibriTTS\); {root} looks"):
         listing(root / "dev-clean")
 
 

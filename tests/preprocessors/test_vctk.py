@@ -54,7 +54,7 @@ def test_recordings_of_a_speaker_without_texts_are_counted_in_a_notice(corpus):
 def test_a_folder_of_another_layout_is_an_error_that_names_the_key(corpus):
     root = corpus({"wavs/a.wav": ""})
     with pytest.raises(
-        InputError, match=r"expected txt/<speaker>/<id>\.txt and wav48_.*set dataset_path\.VCTK"
+        InputError, match=r"expected txt/<speaker>/<id>\.txt and wav48_.*as dataset_path\.VCTK"
     ):
         listing(root)
 

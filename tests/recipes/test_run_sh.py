@@ -120,7 +120,9 @@ def test_training_on_one_gpu_is_one_process(script):
 
 @pytest.mark.parametrize("gpu", ["", "0", "0,1"])
 def test_no_gpu_means_the_cpu_without_being_asked_twice(script, gpu):
-    call = script("--stage", "2", "-n", "a", "--gpu", gpu, FAKE_GPUS="0").calls[0]
+    result = script("--stage", "2", "-n", "a", "--gpu", gpu, FAKE_GPUS="0")
+    assert (f"--gpu {gpu}: PyTorch finds no GPU here" in result.output) == bool(gpu)
+    (call,) = result.calls
     assert call.environment["ACCELERATE_USE_CPU"] == "true"
     assert call.environment["CUDA_VISIBLE_DEVICES"] == gpu
 

@@ -105,6 +105,7 @@ def test_wrong_flags_and_abbreviations_are_one_line_and_exit_code_2(capsys, flag
         (["--text", "--fast"], "error: --text needs a value, found the flag --fast"),
         (["--text=--"], "error: --text needs a value, found --"),
         (["--text", "a", "b c"], "error: unexpected argument 'b c'; quote a value that holds"),
+        (["--text", "a", "b\nc"], r"error: unexpected argument 'b\nc'; quote"),
         (["--text", "a", "--"], "error: unknown flag -- ("),
         (["--text", "a", "--other"], "error: --other is of another command ("),
         (["-n", "3"], "error: unknown flag -n ("),

@@ -273,6 +273,14 @@ async def _joined(first: bytes, others: AsyncIterator[bytes]) -> AsyncIterator[b
         yield part
 
 
+class _WebSockets(WebSocketsSansIOProtocol):
+    """uvicorn's protocol, without its error in the log after a handshake that was refused."""
+
+    async def send(self, message: Any) -> None:  # noqa: ANN401  (as of uvicorn)
+        await super().send(message)
+        self.handshake_complete |= message["type"] == "websocket.http.response.body"
+
+
 def server_config(
     voices: VoiceStore, limits: Limits, host: str, port: int, wyoming: Address | None = None
 ) -> uvicorn.Config:
@@ -282,7 +290,7 @@ def server_config(
         host,
         port,
         http=protocol_with_patience(limits.patience_s),
-        ws=WebSocketsSansIOProtocol,
+        ws=_WebSockets,
         ws_max_size=limits.body_bytes,
         log_config=None,
         access_log=False,

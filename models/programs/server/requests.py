@@ -114,11 +114,14 @@ def explained(faults: list[Any], body: object) -> ApiError:
     if fault["type"] == "json_invalid":
         error = json.JSONDecodeError(fault["ctx"]["error"], str(body), fault["loc"][-1])
         return ApiError(400, f"the body is not JSON: {error}")
-    name = next((part for part in fault["loc"][1:] if isinstance(part, str)), None)
+    names = [part[:40] for part in fault["loc"][1:] if isinstance(part, str)]  # lexicon, its word
+    name = next(iter(names), None)
     value = fault.get("input")
     shown = f"; found {str(value)[:80]!r}" if isinstance(value, str | int | float) else ""
+    if fault["type"] == "string_too_long":
+        shown = f"; found {len(str(value))}"
     remedy = "; the voice decides how it sounds, so send 'arion'" if name == "model" else ""
-    message = f"{name or 'the body'}: {fault['msg']}{shown}{remedy}"
+    message = f"{': '.join(names) or 'the body'}: {fault['msg']}{shown}{remedy}"
     return ApiError(400, message, param=name)
 
 

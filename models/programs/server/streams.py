@@ -36,6 +36,7 @@ from utils import __version__
 from utils.errors import InputError
 from utils.logging import get_logger
 
+_FIRST = '{"type": "session.config", "voice": "..."} first'
 _EXPECTED = '{"type": "input.text", "text": "..."} or {"type": "input.done"}'
 Address = tuple[str, int]  # host and port
 _SOUND: dict[str, Any] = {"rate": FORMATS["pcm"].rates[0], "width": 2, "channels": 1}
@@ -91,9 +92,11 @@ async def speak_stream(
     await socket.accept()
     try:
         with anyio.fail_after(patience_s):  # wait_for can lose a cancellation before Python 3.12
-            message = await _message(socket)
+            message = await _message(socket, _FIRST)
     except TimeoutError:
         raise ApiError(408, f"no session.config arrived within {patience_s:g} s") from None
+    if message.get("type") != "session.config":
+        raise ApiError(400, f"the message {str(message)[:80]!r} is too early; expected {_FIRST}")
     config, sentences = validated(SessionConfig, message), StreamedText()
     request = voices.resolved(config)
     rates = FORMATS["pcm"].rates if config.response_format == "pcm" else ()
@@ -122,14 +125,16 @@ async def _in_one(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     yield b"".join([part async for part in parts])
 
 
-async def _message(socket: WebSocket) -> dict[str, Any]:
-    text = (await socket.receive()).get("text") or ""
+async def _message(socket: WebSocket, expected: str = _EXPECTED) -> dict[str, Any]:
+    text = (await socket.receive()).get("text")
+    if text is None:
+        raise ApiError(400, f"a binary message; expected {expected}")
     try:
         message = json.loads(text)
     except (ValueError, RecursionError):
         message = None
     if not isinstance(message, dict):
-        raise ApiError(400, f"the message {text[:80]!r} is no JSON object; expected {_EXPECTED}")
+        raise ApiError(400, f"the message {text[:80]!r} is no JSON object; expected {expected}")
     return message
 
 
@@ -256,18 +261,21 @@ class _Handler(AsyncEventHandler):
             await self._send(AudioStop())
 
     def _speaker(self, asked: tts.SynthesizeVoice) -> dict[str, str | None]:
-        """Returns the fields of a request that choose the voice: a named one, or the first."""
+        """Returns the fields of a request that choose the voice: a named one, or the first.
+
+        Of a language that no voice speaks, it is the first of another region.
+        """
         if asked.name is not None:
             return {"voice": asked.name, "speaker": asked.speaker}
-        choices = [
-            (name, code if asked.language or about.speaker is None else None)
-            for name, about in self._voices.descriptions.items()
-            for code in about.languages
-            if asked.language in (None, code, _tag(code))
-        ]
-        if not choices:
-            raise ApiError(400, f"no voice speaks {asked.language!r}; describe lists languages")
-        return dict(zip(("voice", "language"), choices[0], strict=True))
+        language = asked.language or ""
+        voices = self._voices.descriptions
+        choices = [(name, code) for name in voices for code in voices[name].languages]
+        exact = [choice for choice in choices if language in ("", choice[1], _tag(choice[1]))]
+        base = _base(language)
+        if not (choices := exact or [choice for choice in choices if _base(choice[1]) == base]):
+            raise ApiError(400, f"no voice speaks {language!r}; describe lists languages")
+        name, code = choices[0]
+        return {"voice": name, "language": code if language or not voices[name].speaker else None}
 
     def _info(self) -> Info:
         """Describes the voices, and each speaker of several as a voice of its own."""
@@ -289,3 +297,8 @@ def _tag(code: str) -> str:
     """Returns espeak's code of a language as Home Assistant writes it: en-us is en_US."""
     language, _, region = code.partition("-")
     return f"{language}_{region[:2].upper()}" if region else language
+
+
+def _base(language: str) -> str:
+    """Returns a language without its region."""
+    return language.replace("_", "-").partition("-")[0].lower()

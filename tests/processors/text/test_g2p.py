@@ -136,7 +136,11 @@ def test_user_lexicon_is_read_with_comments_and_variants(tmp_path):
 
 @pytest.mark.parametrize(
     ("line", "message"),
-    [("word", r"lexicon.txt:2: 'word' has no phones"), ("word W QQ D", r"txt:2: .* phone 'QQ'")],
+    [
+        ("word", r"lexicon.txt:2: 'word' has no phones"),
+        ("word W QQ D", r"txt:2: .* phone 'QQ'"),
+        ("foo,F UW1", "txt:2: 'foo,F' has no space behind it"),
+    ],
 )
 def test_faults_name_file_and_line(tmp_path, line, message):
     path = tmp_path / "lexicon.txt"

@@ -69,7 +69,7 @@ def test_phones_of_both_alphabets_are_those_of_the_voice(given):
 WORDS = {
     "york": "YORK-uh", "New York": "city", "US": "you ess", "Polish": "POH-lish", "POLISH": "shine",
     "C++": "see plus plus", ".NET": "dot net", "Zoë": "zoh-EE", "clock": "cloak",
-    "o'hara": "oh hair a",
+    "o'hara": "oh hair a", "@": "at sign",
 }  # fmt: skip
 
 
@@ -80,6 +80,7 @@ WORDS = {
         ("tell us: the US", "tell us: the you ess"),
         ("polish POLISH", "{P OW1 L IH0 SH|polish} shine"),
         ("C++ on .NET", "see plus plus on dot net"),
+        ("bob@x, @ C++11", "bob at sign x, at sign see plus plus 11"),
         ("Zoe\u0308", "{Z OW0 IY1|Zoë}"),
         ("o'clock, 'clock' clocks clock-work", "o'clock, 'cloak' clocks cloak-work"),
         ("O’Hara’s york's", "oh hair a’s {Y AO1 R K AH0 Z|york's}"),
@@ -95,13 +96,13 @@ def test_a_file_has_phones_respellings_and_words(tmp_path):
     path.write_text(
         "\ufeff# names\n;;; more\n\nNEVADA  N AH0 V AE1 D AH0  # as arion pronounce prints it\n"
         "NEVADA(2)  N EH1\nNew York\tN UW1 Y AO1 R K\nGIF = JIF-uh\ncat K AE1 T\n"
-        "W3C = World = Web\n"
+        "W3C = World = Web\nOh, no  OW1 N OW1\n"
     )
     words = read_dictionary(path)
-    spoken = words.spoken("nevada, new york gif GIF cat w3c W3C", VOICES["lexicon"])
+    spoken = words.spoken("nevada, new york gif GIF cat w3c W3C oh, no", VOICES["lexicon"])
     assert spoken == (
         f"{{{NEVADA}|nevada}}, {{N UW1 Y AO1 R K|new york}} gif {{JH IH1 F AH0|GIF}}"
-        " {K AE1 T|cat} w3c World = Web"
+        " {K AE1 T|cat} w3c World = Web {OW1 N OW1|oh, no}"
     )
 
 
@@ -109,6 +110,9 @@ def test_a_file_has_phones_respellings_and_words(tmp_path):
     ("line", "voice", "message"),
     [
         ("nevada", "lexicon", r"words\.txt:2: 'nevada' has no pronunciation"),
+        ("foo,F UW1", "lexicon", r"words\.txt:2: 'foo,F' has no pronunciation, or is no word"),
+        ("foo: F UW1", "lexicon", r"words\.txt:2: 'foo:' has no pronunciation"),
+        ('"foo" F UW1', "lexicon", r"words\.txt:2: '\"foo\"' has no pronunciation"),
         ("= x", "lexicon", r"words\.txt:2: '' has no pronunciation, or is no word"),
         ("a|b = x", "lexicon", r"words\.txt:2: 'a\|b' has no pronunciation, or is no word"),
         ("a = {N", "lexicon", r"words\.txt:2: 'a': braces hold phones"),

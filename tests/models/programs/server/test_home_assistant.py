@@ -102,6 +102,7 @@ def test_a_text_is_the_speech_of_python(address, voice):
         (SynthesizeVoice(language="en_GB"), "three", "bert"),
         (SynthesizeVoice(language="en-gb"), "three", "bert"),
         (SynthesizeVoice(language="en_US"), "tiny", None),
+        (SynthesizeVoice(language="en_AU"), "tiny", None),
         (None, "tiny", None),
     ],
 )

@@ -282,7 +282,7 @@ def test_one_seed_gives_the_same_bytes_whoever_else_is_served(server, voice):
         ({"model": "gpt"}, "model: .*'tts-1'.*found 'gpt'; .* send 'arion'"),
         ({"response_format": "aac"}, "'mp3', 'opus'.*found 'aac'"),
         ({"speed": 4.5}, "speed: .* 4"),
-        ({"input": "a" * 4097}, "input: .* 4096 characters"),
+        ({"input": "a" * 4097}, "input: .* 4096 characters; found 4097"),
         ({"input": "..."}, "no word"),
         ({"extra_body": {"pitch": 11}}, "pitch: .* 10"),
         ({"extra_body": {"seed": -1}}, "seed"),
@@ -292,8 +292,11 @@ def test_one_seed_gives_the_same_bytes_whoever_else_is_served(server, voice):
             {"extra_body": {"lexicon": {"it": "{QQ}"}}},
             "lexicon: 'it' = '{QQ}': no phone of ARPAbet: QQ",
         ),
-        ({"extra_body": {"lexicon": {"it": ""}}}, "lexicon: .*1 char"),
-        ({"extra_body": {"lexicon": {"it": "a" * 301}}}, "300 char"),
+        ({"extra_body": {"lexicon": {"it": ""}}}, "lexicon: it: .*1 char"),
+        (
+            {"extra_body": {"lexicon": {"it": "a" * 301}}},
+            "lexicon: it: .* 300 characters; found 301",
+        ),
         (
             {"extra_body": {"lexicon": {f"w{n}": "a" for n in range(501)}}},
             "lexicon: .* 500 items",

@@ -27,7 +27,7 @@ def opened(server, *messages, **options):
 
 def send(socket, *messages):
     for message in messages:
-        socket.send(message if isinstance(message, str) else json.dumps(message))
+        socket.send(message if isinstance(message, str | bytes) else json.dumps(message))
 
 
 def text(*parts):
@@ -86,9 +86,12 @@ def test_a_text_without_a_word_has_no_sentence(server):
 @pytest.mark.parametrize(
     ("messages", "status", "message"),
     [
-        (["{"], 400, "the message '{' is no JSON object; expected {"),
+        (["{"], 400, 'is no JSON object; expected {"type": "session.config"'),
+        ([CONFIG, "{"], 400, 'is no JSON object; expected {"type": "input.text"'),
+        ([b"RIFF"], 400, 'a binary message; expected {"type": "session.config"'),
         (["[" * 60000], 400, "is no JSON object"),
-        ([DONE], 400, "voice: Field required"),
+        ([DONE], 400, 'too early; expected {"type": "session.config", "voice": "..."}'),
+        ([CONFIG | {"voice": None}], 400, "voice: Input should be a valid string"),
         ([CONFIG | {"voice": "nobody"}], 400, "no voice 'nobody'"),
         ([CONFIG | {"speed": 9}], 400, "speed: Input should be less than or equal to 4"),
         ([CONFIG | {"input": "One."}], 400, "input: Input should be ''"),
@@ -115,8 +118,9 @@ def test_wrong_messages_end_the_session(server, messages, status, message):
     assert closed.value.rcvd.code == 4000 + status
 
 
-def test_pages_of_other_sites_and_clients_without_the_token_are_refused(folders):
+def test_pages_of_other_sites_and_clients_without_the_token_are_refused(folders, caplog):
     with running(folders, Limits(token="secret")) as server:
+        caplog.set_level("ERROR", "uvicorn.error")
         given = {"Authorization": "Bearer secret"}
         for options, status in (
             ({}, 401),
@@ -128,6 +132,7 @@ def test_pages_of_other_sites_and_clients_without_the_token_are_refused(folders)
             assert b'"error"' in refused.value.response.body
         with opened(server, DONE, additional_headers=given, origin=server.url) as socket:
             assert next_of(socket)["type"] == "error"
+        assert caplog.messages == []
 
 
 def test_a_session_has_a_deadline_and_a_place_in_the_queue(folders, endless):  # noqa: F811

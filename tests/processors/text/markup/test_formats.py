@@ -141,13 +141,17 @@ def test_code_blocks_are_left_out_with_a_warning(caplog):
 
 
 def test_pauses_are_read_in_plain_text_and_the_longest_is_cut(caplog):
-    source = "a [pause:1.5] b [break 300ms] c [pause] d [Break: 2 seconds][pause 700] e [pause:20s]"
+    source = (
+        "a [pause:1.5] b [break 300ms] c [pause] d [Break: 2 seconds][pause 700] e [pause:20s]"
+        " f [pause:12] g [pause:99]"
+    )
     with caplog.at_level(logging.WARNING):
         ((*runs,),) = read_runs(source, VOICE)
     breaks = [run.break_s for run in runs if run.break_s is not None]
-    assert breaks == [1.5, 0.3, 0.5, 2, 0.7, 10]
-    assert "".join(run.text for run in runs).split() == ["a", "b", "c", "d", "e"]
-    assert caplog.messages == ["[pause:20s]: cut to 10 s, the longest"]
+    assert breaks == [1.5, 0.3, 0.5, 2, 0.7, 10, 10, 10]
+    assert "".join(run.text for run in runs).split() == [*"abcdefg"]
+    cut = ("[pause:20s]", "[pause:12]", "[pause:99]")
+    assert caplog.messages == [f"{pause}: cut to 10 s, the longest" for pause in cut]
     for plain in ("press [Pause]", "[pause for effect]", "[break]", "a[pause:x]"):
         assert read_runs(plain, VOICE) is None
 
