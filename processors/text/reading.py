@@ -279,7 +279,7 @@ class TextReader:
         """
         sentences = merge_wordless(split_sentences(text))
         if not sentences:
-            shown = repr(text[:80]) if text.strip() else "the text, which is empty"
+            shown = repr(text[:80]) if text.strip() else "the text"
             raise InputError(f"there is no word in {shown}")
         clauses = [self.clauses([sentence], language) for sentence in sentences]
         return self.phones.fit([sentence for sentence in clauses if sentence])
