@@ -204,9 +204,7 @@ def test_the_format_of_a_text_is_recognised_named_by_its_file_or_given(say, voic
 
 def test_an_error_names_the_file_of_a_text_and_not_that_of_a_setting(say, tmp_path):
     (tmp_path / "empty.txt").write_text("")
-    with pytest.raises(
-        InputError, match=r"^empty\.txt: there is no word in the text"
-    ):
+    with pytest.raises(InputError, match=r"^empty\.txt: there is no word in the text"):
         say("--file", "empty.txt", "-o", "a.wav")
     with pytest.raises(InputError, match=r"^the model has no speaker 'Bob'"):
         say("--file", "empty.txt", "-o", "a.wav", "--speaker", "Bob")
