@@ -108,7 +108,7 @@ def test_a_dash_is_plain_text_unless_a_format_is_given(say, voice, tmp_path):
     say("--format", "text", "-o", "d.wav", stdin=plan)
     a, b, c, d = ((tmp_path / f"{name}.wav").read_bytes() for name in "abcd")
     assert a == b != c == d
-    with pytest.raises(InputError, match="^there is no word in the text$"):
+    with pytest.raises(InputError, match=r"^there is no word in the text$"):
         say("-", "-o", "e.wav")
     assert not (tmp_path / "e.wav").exists()
 
