@@ -12,7 +12,7 @@ from processors.records import SpokenText
 from processors.text.frontend import Frontends
 from processors.text.latex import say_formulas
 from processors.text.letters import mix
-from processors.text.normalisation.abbreviations import BEFORE_NAMES, NEVER_FINAL, SELDOM_FINAL
+from processors.text.normalisation.abbreviations import NEVER_FINAL, SELDOM_FINAL
 from processors.text.pronunciations import Alphabet, Dictionary, Transcriber
 from processors.text.symbols import FULL_STOP, PAUSES, SHORT_PAUSE
 from processors.text.voice_phones import VoicePhones
@@ -36,7 +36,12 @@ _NO_MARK = re.compile(r"[^.!?…。！？।॥۔؟,;:、，(\[–—-]$")
 _INLINE = re.compile(r"\{([^{}|]*)(?:\|[^{}]*)?\}")
 _ROUND = str.maketrans("{}", "()")
 _CONTEXT = 40  # characters before a sign, in a warning
-_SHORT_ITEM = 25  # characters: four lines below it are a list, also of small letters
+_SHORT_ITEM = 25  # characters: four or more shorter lines are a list, also in small letters
+_GOES_ON = re.compile(  # a line that goes on in the next one, as in a poem
+    r",|\b(?:of|that|the|is|and|or|an?|to|in|so|for|with|but|as|was|are|my|your)$|"
+    r"^(?:and|or|but|it|is|to|of|that)\b",
+    re.M,
+)
 _NARROWEST = 40  # characters: prose is not wrapped at fewer, and most items of a list are shorter
 
 # Cost of a split after a word, as a share of the length of the chunk.
@@ -134,7 +139,7 @@ def _separate_items(block: str) -> str:
     """
     lines = [line.rstrip() for line in block.strip().split("\n")]
     is_list = sum(bool(_LIST_MARK.match(line)) for line in lines) > 1
-    is_short = len(lines) > 3 and max(map(len, lines)) < _SHORT_ITEM and "," not in block
+    is_short = len(lines) > 3 and max(map(len, lines)) < _SHORT_ITEM and not _GOES_ON.search(block)
     is_prose = any(map(_SENTENCE_MARK.search, lines)) or bool(
         not is_short and _CONTINUED.search(block)
     )
@@ -159,10 +164,12 @@ def _ends_sentence(before: str, after: str) -> bool:
     if word is None:
         return True
     last = word[1].lower()
-    if last in SELDOM_FINAL or word[1] == "c":
+    if last in SELDOM_FINAL or word[1] == "c":  # circa, but not the letter C
         return not opening[:1].isdigit()
     if last in NEVER_FINAL or re.fullmatch(r"(?:\w\.)+\w", last):  # "Dr", "U.S", "e.g"
         return False
+    if re.fullmatch("[a-z]", last) and re.match(r"[A-Z]\.\s?[A-Z][a-z]", opening):
+        return False  # one of several initials
     return not _is_initial(before, word.start(1))
 
 
@@ -172,7 +179,7 @@ def _is_initial(before: str, start: int) -> bool:
     if len(letter) != 1 or not letter.isupper():
         return False
     previous = before[:start].split()
-    return not previous or previous[-1][0].isupper() or previous[-1] in BEFORE_NAMES
+    return not previous or previous[-1][0].isupper() or previous[-1] == "by"
 
 
 def split_long(sentence: str, max_phones: int) -> list[str]:

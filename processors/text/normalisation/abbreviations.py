@@ -38,12 +38,11 @@ _ANYWHERE = {  # their full stop is kept if it also ends the text
     "esq": "Esquire", "dept": "department", "est": "established", "univ": "University",
     "assn": "Association", "govt": "government", "intl": "international", "natl": "national",
     "mfg": "manufacturing", "misc": "miscellaneous", "tel": "telephone", "hosp": "Hospital",
-    "mins": "minutes", "hrs": "hours", "ave": "Avenue", "blvd": "Boulevard", "avg": "average",
-    "temp": "temperature",
+    "mins": "minutes", "hrs": "hours", "ave": "Avenue", "blvd": "Boulevard",
 }  # fmt: skip
 _WITHIN = {  # never at the end of a sentence
     "vs": "versus", "cf": "compare", "viz": "namely", "approx": "approximately",
-    "ca": "circa", "incl": "including", "esp": "especially", "et al": "et al",
+    "ca": "circa", "avg": "average", "incl": "including", "esp": "especially", "et al": "et al",
 }  # fmt: skip
 _MONTHS = ("jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec")
 
@@ -66,7 +65,6 @@ _MIXED = {
     "PhD": "P H D", "PhDs": "P H D's", "MSc": "M S C", "BSc": "B S C", "YoY": "year over year",
     "QoQ": "quarter over quarter",
 }  # fmt: skip
-BEFORE_NAMES = {"by", "and", "with", "from", "of", "see", "met"}
 _SHOUTED_SHARE = 0.6
 
 
@@ -93,9 +91,9 @@ def _word_before(match: re.Match[str]) -> str:
     return words[-1] if words else ""
 
 
-_OPENERS = (  # of sentences, after "Elm St."
-    "The|He|She|It|They|We|I|You|This|That|These|There|A|An|In|On|At|But|And|Or|So|When|If|As|Then|"
-    "His|Her|Its|Their|My|Our|Your|Is|Was|Are|Were|Do|Did|No|Yes|Not|After|Before|Now|What|Who|How"
+_OPENERS = (  # of sentences, as after "Elm St."; none is a name, as in "St. Paul"
+    "The|He|She|It|They|We|I|This|That|These|There|A|In|On|At|But|And|When|If|As|Then|His|Her|Its|"
+    "Their|Our|Some|Everyone|Nobody|Why|Where|Because|For|With|After|Before|Now"
 )
 
 
@@ -103,7 +101,7 @@ def _street(match: re.Match[str]) -> str:
     """Reads "Dr." in "Elm Dr." as drive: after a name or ordinal, and before none."""
     if not re.match(r"[A-Z]|\d+(?:st|nd|rd|th)", _word_before(match)):
         return match[0]
-    is_final = re.match(rf"\s(?:{_OPENERS})\b", match.string[match.end() :])
+    is_final = match[0].endswith(".") and re.match(r"\s[A-Z]", match.string[match.end() :])
     return _STREETS[match[1].lower()] + ("." if is_final else _final_stop(match))
 
 
@@ -116,10 +114,14 @@ def _listed_letters(match: re.Match[str]) -> str:
     return ", ".join(letters) + stop if is_all or in_order else match[0]
 
 
+_INITIALS = re.compile(r"\s?[A-Z]\.\s?[A-Z][a-z]")  # more of them, and a name
+
+
 def _initial(match: re.Match[str]) -> str:
     """Reads a capital with a full stop as an initial at the start, or after a name."""
     before = _word_before(match)
-    is_initial = not before or (before[0].isupper() and len(before) > 1) or before in BEFORE_NAMES
+    is_initial = not before or before == "by" or (before[0].isupper() and len(before) > 1)
+    is_initial |= bool(_INITIALS.match(match.string, match.end()))
     return match[1] if is_initial else match[0]
 
 
@@ -144,15 +146,13 @@ ABBREVIATIONS = (
         rf"\b({_one_of(_REFERENCES)})\.\s?(?=\d|[IVXLC]+\b|[A-Z]\b)",
         lambda m: _from(_REFERENCES)(m) + " ",
     ),
-    rule(
-        rf"(?<=\s)({_capitals(_STREETS)})(?:\.(?:(?!\s[A-Z][a-z])|(?=\s(?:{_OPENERS})\b))|(?=,))",
-        _street,
-    ),
+    rule(rf"(?<=\s)({_capitals(_STREETS)})(?:\.|(?=,))(?!\s[A-Z][a-z])", _street),
+    rule(rf"(?<=\s)(St|Ave|Blvd|Rd)\.(?=\s(?:{_OPENERS})\b)", _street),
     rule(rf"\b({_capitals(_TITLES)})\.\s?(?=[A-Z'])", lambda m: _TITLES[m[1].lower()] + " "),
     rule(r"\b(Mr|Mrs|Ms|Drs?|Messrs)(?:\.|(?=\s[A-Z]))", _from(_TITLES)),
     rule(r"\b(MR|MRS|MS|DR)(?:\.\s?|\s)(?=[A-Z]{2})", lambda m: _TITLES[m[1].lower()] + " "),
     rule(r"\b(St)(?=\s[A-Z][a-z])", "Saint"),
-    rule(r"(?<=\d\s)est\.", lambda m: "estimated" + _final_stop(m)),
+    rule(r"(?<=\d\s)est\.(?=\))", "estimated"),
     rule(rf"\b({_one_of(_ANYWHERE)})\.", _from(_ANYWHERE)),
     rule(r"\b(Ltd|Inc|Corp|Jr|Sr)\b", _from(_ANYWHERE)),
     rule(r"\bw/o\b", "without"),
@@ -288,8 +288,7 @@ def _telephone(match: re.Match[str]) -> str:
 
 
 ADDRESSES = (
-    rule(r"− +−(?= [a-z])", "dash dash"),  # of options in Markdown
-    rule(r"(?<=[a-z] )− ?(?=[A-Za-z]+\b)", "dash "),
+    rule(r"− +−(?= [a-z])", "dash dash"),  # of an option in Markdown
     rule(r"(?:mailto:)?(?<![\w.+-])(?P<address>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)", _url),
     rule(r"\b(?:https?|ftp)://(?P<address>[^\s<>\"]+)", _url),
     rule(r"\b(?P<address>www\.[^\s<>\"]+)", _url),
@@ -310,5 +309,9 @@ ADDRESSES = (
     rule(r"(?<![\w-])1-8\d\d-(?=[A-Z]{2})", lambda m: f"{_telephone(m)}, "),
     rule(r"(?<![\w-])(?:1[-. ])?(?:\(\d{3}\)\s?|\d{3}[-. ])\d{3}[-. ]\d{4}(?![\w-])", _telephone),
     rule(r"(?<![\w.,$£€-])[2-9]\d{2}-\d{4}(?![\w-])", _telephone),
-    rule(r"(?<![\w.,$£€-])0\d{2,4}(?:[ -]\d{2,4}){2,4}(?![\w-]|[.,:/]\d)", _telephone),
+    rule(
+        r"(?<![\w.,$£€-])(?=0(?:[ -]?\d){8,10}(?![ -]?\d))0\d{2,4}(?:[ -]\d{2,4}){2,4}"
+        r"(?![\w-]|[.,:/]\d)",
+        _telephone,
+    ),
 )

@@ -41,8 +41,8 @@ def _code(match: re.Match[str]) -> str:
 
 
 CODES = (
-    rule(rf"\b(?P<code>{_HEX}{{2}}(?::{_HEX}{{2}}){{5}})\b", _code),  # MAC address
-    rule(r"(?<![\d-])(?P<code>\d{4}(?:[ -]\d{4}){3})(?![\w-])", _code),  # of a card
+    rule(rf"\b(?=[\d:]*[A-Fa-f])(?P<code>{_HEX}{{2}}(?::{_HEX}{{2}}){{5}})\b", _code),  # MAC
+    rule(r"(?<![\d-])(?P<code>[3-6]\d{3}([ -])\d{4}\2\d{4}\2\d{4})(?![\w-])", _code),  # card
     rule(rf"\b(?P<code>{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}})(?!\w)", _code),  # UUID
     rule(
         rf"\b(?i:{_CODES}|code(?=\s?(?:is|:)))(?:\s(?:is|was|are)(?:\snow)?)?\s?[:#=]?(?:\s|(?<=#))"

@@ -57,6 +57,8 @@ def _era(match: re.Match[str]) -> str:
 
 
 _WEEKDAY = r"(Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)"
+_MONTH_DAY = r"(?P<month>0?[1-9]|1[0-2])/(?P<day>0?[1-9]|[12]\d|3[01])\b"
+_DATE_ENDS = r"(?=\s*(?:$|[.,;:!?)](?!\d)|(?:at|from|to|we|I|and|or|if|in)\b))"
 NAMES = (
     rule(
         rf"\b{_WEEKDAY}\.?\s?[-–]\s?{_WEEKDAY}\b\.?", lambda m: f"{_whole(m[1])} to {_whole(m[2])}"
@@ -78,14 +80,12 @@ DATES = (
         r"(?<![\d/-])(?P<month>\d{1,2})([-/])(?P<day>\d{1,2})\2(?P<year>\d{4}|\d\d)\b(?![-/])",
         _numeric,
     ),
-    rule(
-        r"\b(?:(?P<weekday>Mon|Tue|Wed|Thu|Fri|Sat|Sun)(?:[a-z]*day|s|rs?)?\.?,?|(?P<word>on|due|dated|until|by(?!\s(?:1/[2-9]|2/[35]|3/[458])\b)))\s"
-        r"(?P<month>0?[1-9]|1[0-2])/(?P<day>0?[1-9]|[12]\d|3[01])(?![\w/%]|[.,]\d|\sof\b)",
+    rule(  # without a year, after a weekday or a preposition, and not before what a fraction is of
+        rf"\b(?:{_WEEKDAY}(?:[a-z]*day)?\.?,?|(?P<word>[Oo]n|[Dd]ue|[Uu]ntil|"
+        rf"[Bb]y(?=\s(?:0|1?\d/(?:1[3-9]|[23]\d)))))\s(?!9/11){_MONTH_DAY}{_DATE_ENDS}",
         lambda m: (
-            f"{_whole(m['weekday']) + ',' if m['weekday'] else m['word']}"
-            f" {MONTHS[int(m['month']) - 1]} {ordinal(m['day'])}"
+            f"{m['word'] or _whole(m[1]) + ','} {MONTHS[int(m['month']) - 1]} {ordinal(m['day'])}"
         ),
-        re.I,
     ),
     rule(r"(?<![\d.])(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})\b", _numeric),
     rule(
@@ -146,24 +146,23 @@ HALVES = (rule(r"\b(?P<half>[ap])\.\s?m\.", lambda m: _half(m).lstrip(), re.I),)
 
 def _duration(match: re.Match[str]) -> str:
     """Says "2:03:59" as "two hours, three minutes and fifty-nine seconds"."""
-    counted = zip(match["amount"].split(":"), ("hour", "minute", "second"), strict=True)
-    parts = [(number(n.lstrip("0")), unit) for n, unit in counted if n.strip("0.")]
-    said = [f"{n} {unit}{'s' * (n != 'one')}" for n, unit in parts]
+    counts = match["amount"].split(":")
+    units = ("hour", "minute", "second")[3 - len(counts) :]
+    parts = [
+        (number(n.lstrip("0")), unit)
+        for n, unit in zip(counts, units, strict=True)
+        if n.strip("0.")
+    ]
+    said = [f"{n} {unit}{'s' * (n != 'one')}" for n, unit in parts] or ["zero seconds"]
     return match["before"] + " and ".join(filter(None, [", ".join(said[:-1]), said[-1]]))
 
 
 TIMES = (
     rule(
-        r"(?P<before>\b(?:in|took|takes|lasts?|lasted|for|after|length|duration|runtime|(?:time|record)"
-        r"(?:\sof|\sis|\swas)?):?\s)(?P<amount>\d{1,2}:[0-5]\d:[0-5]\d(?:\.\d+)?)(?![\d:]|\s?[ap]\.?m)",
+        r"(?P<before>\b(?:in|took|takes|lasts?|lasted|length|duration|runtime|(?:time|record)\sof):?\s)"
+        r"(?P<amount>\d{1,2}:[0-5]\d:[0-5]\d(?:\.\d+)?|\d{1,2}:[0-5]\d\.\d+)(?![\d:]|\s?[ap]\.?m)",
         _duration,
         re.I,
-    ),
-    rule(
-        r"(?<![\d:.])(\d{1,2}):([0-5]\d\.\d+)(?![\d:])",
-        lambda m: (
-            f"{cardinal(m[1])} minute{'s' * (m[1] != '1')} {number(m[2].lstrip('0'))} seconds"
-        ),
     ),
     rule(r"(?<=\bUTC|\bGMT)\s?[-–](?=\d)", " minus "),
     rule(r"(?<=[\dm.])\s?[-–]\s?(?=\d{1,2}:\d\d|\d{1,2}\s?[ap]\.?m\b)", " to ", re.I),

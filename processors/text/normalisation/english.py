@@ -14,6 +14,7 @@ from processors.text.normalisation.abbreviations import ABBREVIATIONS, ADDRESSES
 from processors.text.normalisation.codes import CODES
 from processors.text.normalisation.dates import DATES, HALVES, NAMES, TIMES
 from processors.text.normalisation.foreign import to_ascii_letters
+from processors.text.normalisation.notation import NOTATION
 from processors.text.normalisation.numbers import BEFORE_NUMBERS, NUMBERS, ROMAN
 from processors.text.normalisation.quantities import PRICES, UNITS
 from processors.text.tokens import clean_characters
@@ -62,8 +63,8 @@ _OPERATORS = (  # of programs
 )
 _WITHOUT_DIGITS = (*ADDRESSES, *_SHARPS, *_OPERATORS, *HALVES, *NAMES, *ABBREVIATIONS, *ROMAN)
 _RULES = (
-    *ADDRESSES, *_SHARPS, *_OPERATORS, *CODES, *BEFORE_NUMBERS, *DATES, *TIMES, *PRICES, *UNITS,
-    *HALVES, *NAMES, *ABBREVIATIONS, *ROMAN, *NUMBERS,
+    *ADDRESSES, *_SHARPS, *_OPERATORS, *CODES, *NOTATION, *BEFORE_NUMBERS, *DATES, *TIMES, *PRICES,
+    *UNITS, *HALVES, *NAMES, *ABBREVIATIONS, *ROMAN, *NUMBERS,
 )  # fmt: skip
 _DIGIT = re.compile(r"[0-9]")
 _CAPITALS = re.compile(r"[A-Z]{2}|[A-Z]&[A-Z]|[a-z][A-Z]")  # what `say_acronyms` looks for

@@ -18,7 +18,7 @@ _SYMBOLS_OF = {
     "micrometer": "μm, um", "mile": "mi", "yard": "yd, yds", "foot": "ft, ft.", "inch": "in.",
     "kilogram": "kg, kgs", "gram": "g", "milligram": "mg", "microgram": "μg, mcg",
     "pound": "lb, lbs, lb., lbs.", "ounce": "oz, oz.", "liter": "l, L", "milliliter": "ml, mL",
-    "teaspoon": "tsp, tsp.", "tablespoon": "tbsp, tbsp., Tbsp, Tbsp.", "cup": "c.",
+    "teaspoon": "tsp, tsp.", "tablespoon": "tbsp, tbsp., Tbsp, Tbsp.",
     "quart": "qt, qt., qts", "package": "pkg, pkg.",
     "centiliter": "cl", "deciliter": "dl, dL", "gallon": "gal, gal.", "hectare": "ha",
     "square kilometer": "km^2, km2", "square meter": "m^2, m2, sq m",
@@ -153,12 +153,20 @@ def _plural(name: str) -> str:
     return " ".join([*front, _ODD_PLURALS.get(noun, noun + "s")]) + per + tail
 
 
+def _at_most_one(amount: str) -> bool:
+    """Returns whether an amount is 1, or a fraction below it: "3/4 inch"."""
+    whole, bar, divisor = amount.lstrip("-").partition("/")
+    return whole == "1" or bool(
+        bar and whole.isdigit() and len(whole) <= len(divisor) < 4 and int(whole) < int(divisor)
+    )
+
+
 def _measured(match: re.Match[str]) -> str:
     amount, name = match[1], _NAMES[match[2]]
     name += f" per {_NAMES[match['per']]}" if match["per"] else ""
     # A unit's own full stop may also end the sentence.
     final = "." if match[2][-1] == "." and not match.string[match.end() :].strip("\"') ") else ""
-    is_one = re.fullmatch(r"-?(?:1|\d+/\d+)", amount)
+    is_one = _at_most_one(amount)
     single = is_one or is_attribute(match.string, match.start())
     return f"{quantity(amount)} {name if single else _plural(name)}{final}"
 
@@ -175,7 +183,7 @@ def _inches(match: re.Match[str]) -> str:
     """Reads a number before a double quote as inches, unless the quote closes a quotation."""
     if match.string.count('"', 0, match.start()) % 2:
         return match[0]
-    single = re.fullmatch(r"1|\d+/\d+", match[1]) or is_attribute(match.string, match.start())
+    single = _at_most_one(match[1]) or is_attribute(match.string, match.start())
     return f"{quantity(match[1])} inch{'' if single else 'es'}"
 
 

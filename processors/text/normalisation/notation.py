@@ -1,0 +1,93 @@
+"""Figures as people note them: seconds, scores, recipes, prices, maps, formulas.
+
+These rules come before all others of numbers, and leave figures to them. Each needs evidence in the
+words around, since the same signs mean something else in other texts ("90s music", "Seat 14B").
+"""
+
+import re
+
+from processors.text.normalisation import rule
+from processors.text.normalisation.numbers import QUANTITIES, is_attribute
+
+_TIMED = "timeout|delay|limit|intervals?|breaks?|rest|pauses?|window|cooldown|video|clip|exposure"
+_BEFORE_TIMES = (
+    r"(?:timeout|delay|intervals?|duration|waits?|waited|waiting|took|takes|within|sleeps?|ttl)"
+    r"(?:\sof|\sis|\sfor)?\s?[:=~]?\s?"
+)
+_CLAUSE_END = r"(?=\s*(?:$|[.,;!?)]))"
+_COUNTED = (
+    "users|people|jobs|dollars|views|followers|likes|miles|copies|subscribers|fans|downloads|stars|"
+    "visitors|members|words|tokens|samples|lines|customers|employees|residents|votes|points"
+)
+_FOODS = (
+    "milk|flour|sugar|water|butter|oil|cream|rice|broth|stock|cheese|juice|nuts|oats|yogurt|honey|"
+    "chopped|diced|sliced|grated|brown|white|warm|cold|hot|whole|heavy|olive|vegetable|chicken"
+)
+_THOUSANDS = {"k": "thousand", "K": "thousand", "M": "million"}
+_NO_AMOUNT = re.compile(r"(?:version|build|release|oid|doi|ip|\bv)\s$", re.I)
+
+
+def _seconds(match: re.Match[str]) -> str:
+    """Says "5s" as "5 seconds", and "a 5s delay" as "a 5 second delay"."""
+    amount = match["amount"]
+    is_one = amount in ("1", "1/") or is_attribute(match.string, match.start("amount"))
+    return f"{match['before']}{amount} second{'s' * (not is_one)}"
+
+
+def _grouped(match: re.Match[str]) -> str:
+    """Joins the groups of "1.000.000"; four groups may be an IP address, others a version."""
+    groups = match[0].split(".")
+    is_address = len(groups) == 4 and max(map(int, groups)) < 256 and "000" not in groups
+    before = match.string[max(0, match.start() - 10) : match.start()]
+    return match[0] if is_address or _NO_AMOUNT.search(before) else "".join(groups)
+
+
+NOTATION = (
+    # seconds
+    rule(rf"(?P<before>(?<![\w.,'$/-]))(?P<amount>\d+)s\b(?=\s(?:{_TIMED})\b)", _seconds),
+    rule(rf"(?P<before>\b{_BEFORE_TIMES})(?P<amount>\d+)s\b", _seconds, re.I),
+    rule(
+        rf"(?P<before>\b(?:for|after|every|in|then)\s)(?P<amount>\d+)s{_CLAUSE_END}", _seconds, re.I
+    ),
+    rule(r"\b(1/\d+)s\b", r"\1 second"),
+    # amounts
+    rule(rf"(?<=\d)([kKM])(?=\s(?:{_COUNTED})\b)", lambda m: f" {_THOUSANDS[m[1]]}"),
+    rule(r"(?<![\w.,])\d{1,3}(?:\.\d{3}){2,3}(?![\w,]|\.\d)", _grouped),  # of Europe
+    rule(r"(?<=\d)'(?=\d{3}\b)", ""),  # of Switzerland
+    rule(r"(?<!Mr\. )(?<!\d )\bRs\.?\s?(?=\d)", "₹"),
+    rule(r"(?<![\w$])([$£€])-(?=\d)", r"-\1"),
+    rule(r"\b1:(?=\d{1,3}(?:,\d{3})+\b|\d{3,}\b)", "1 to "),  # of a map
+    rule(r"\bFY\s?(?=(?:20)?\d\d\b)", "fiscal year "),
+    rule(r"(?<=\bQ[1-4])'(?=\d\d\b)", " "),
+    rule(r"(?<=\b7\d7)-(?=[1-9]00\b)", " "),  # of Boeing
+    rule(r"(?<=\b[Mm]y )#(?=\s)|(?<=\byour )#(?=\s)|(?<=\bphone )#(?=\s)", "number"),
+    rule(r"\b([Tt])emp\.\s?(?=[−-]?\s?\d)", r"\1emperature "),
+    # recipes, doses, temperatures, voltages
+    rule(
+        rf"(?<![\w./])({QUANTITIES})\sc\.(?=\s(?:of\s)?(?:{_FOODS})\b)",
+        lambda m: f"{m[1]} cup{'s' * (m[1] not in ('1', '1/2', '1/3', '1/4', '3/4'))}",
+    ),
+    rule(r"(?<![\d/-])(\d{1,2})-([1-9]/(?:[2348]|16))\b(?!/)", r"\1 \2"),  # 1-1/2 cups
+    rule(r"(?<=\d)x\s(?=\d+\s?(?:mg|mcg|ml|g|kg)\b)", " times "),
+    rule(r"(?<=\d[CF])/(?=\d+[CF]\b|gas\b)|(?<=\d[VAW])/(?=\d+\s?(?:Hz|[VAW])\b)", ", "),
+    rule(
+        r"\b((?i:BP|blood\spressure)(?:\s(?:of|is|was|at))*:?\s[12]?\d\d)/(?=\d\d\d?\b)",
+        r"\1 over ",
+    ),
+    # scores
+    rule(r"\b(\d+)/(\d+)(?=\s\(\d+(?:\.\d+)?\s?%\))", r"\1 of \2"),
+    rule(
+        r"((?i:\b(?:rat(?:ed|ings?)|scored?|ranked|graded?)):?(?:\s(?:it|an?|of|is|was|him|her|them))*\s)"
+        r"(\d+(?:\.\d+)?)/(5|10|20|100)\b(?!\s(?:of|(?!stars\b)[a-z]+s)\b)",
+        r"\1\2 out of \3",
+    ),
+    # formulas: powers over something, differences of numbers and letters, factorials
+    rule(r"(?<=\^\d)/(?=\w)|(?<=\b1)/(?=[a-z]\b)", " over "),
+    rule(r"(?<![A-Za-z]{2})(?<=[\w)])\s-\s(?=(?:\d|[b-z]\b|\()[\w^(+*/ ]{0,30}=)", " minus "),
+    rule(
+        r"(=\s?[\w^.()+*/]{1,12}(?:\s[+*/]\s[\w^.()]{1,12}){0,4})\s-\s(?=\d|[b-z]\b|\()",
+        r"\1 minus ",
+    ),
+    rule(r"(?<=\w)!(?=\s?=\s)", " factorial"),
+    rule(r"(?<=\d)\s?[x×]\s?(?=10\^)", " times "),
+)
