@@ -56,7 +56,7 @@ _LONGEST_NAME = 255  # bytes, on most disks
 _WORD_ENDS = {"|", "/", "_", "#", "<space>"}
 _MARKS = ",.?!;:"
 _BETWEEN_WORDS = {*_WORD_ENDS, *_MARKS, "sp", "sil", "pau", "<sp>", "<sil>"}
-_NUL = "\ue000"  # stands for NUL, which csv of Python 3.10 refuses
+_NUL = "\ufdd0"  # stands for NUL, which csv of Python 3.10 refuses
 
 
 class TableRow(NamedTuple):
@@ -82,9 +82,9 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
     if not tables:
         wanted = f"the table {options.table}"
         texts = sorted(chain(root.glob("*.txt"), root.glob("wavs/*.txt")))
-        if own := [path for path in texts if files.find(path.stem)]:
-            line = f"{own[0].stem}|and its text"
-            wanted += f" with a line for each recording ({line}; {own[0].name} is not read)"
+        for path in [path for path in texts if files.find(path.stem)][:1]:
+            line = f"{path.stem}|and its text"
+            wanted += f" with a line for each recording ({line}; {path.name} is not read)"
         require_layout(root, dataset, wanted, options.table)
     return list_table(dataset, options, files, tables)
 

@@ -18,7 +18,9 @@ from utils.logging import get_logger
 
 SCORES_FILE = "alignment_scores.jsonl"
 SUSPECT = 50.0  # nats; docs/benchmarks.md has the error rates of this threshold
-RELIABLE_S = 300.0  # of recordings; of 1 to 4 minutes, 2.3 % of the right texts are above 50
+RELIABLE_S = (
+    300.0  # seconds of recordings, a rule of thumb: of less, 2.3 % of right texts exceed 50
+)
 _SHOWN = 10  # the file holds all
 MAX_UNALIGNED_S = 0.2  # of speech without phones in one place
 _FEWEST_VOWELS_S = 0.05  # in these; breaths, clicks and noise have none

@@ -82,7 +82,7 @@ def letter_name(letter: str) -> tuple[str, ...] | None:
     return lookup(letter) if letter.isalpha() else None
 
 
-# of a lexicon: a word with what parts it from its phones, as in `foo,F UW1` and `foo: F UW1`
+# A word of a lexicon that runs into its phones (`foo,F UW1`) or ends in a mark (`foo: F UW1`)
 WITHOUT_SPACE = re.compile(r"""[^\W\d]"?[,;:>](?! )|"$""")
 
 
@@ -101,7 +101,7 @@ def read_lexicon(path: Path, is_phone: Callable[[str], bool]) -> dict[str, tuple
         if not line.strip() or line.startswith(("#", ";;;")):
             continue
         word, *phones = line.split()
-        wrong = ["no space behind it"] if WITHOUT_SPACE.search(word) else []
+        wrong = ["a mark where a space follows"] if WITHOUT_SPACE.search(word) else []
         wrong += [f"the unknown phone '{phone}'" for phone in phones if not is_phone(phone)]
         if wrong or not phones:
             raise InputError(

@@ -28,7 +28,7 @@ LEAST_S = 120.0  # of speech, to train a model; of less, clips are checked by th
 _LOOK_S = 0.2  # around a clip, where the aligner learns silence and looks for the ends of speech
 _NOISY = 15.0  # nats; of a larger misfit, noise at an end is cut off
 _NOISE_S = 0.5  # at an end of a clip, that is cut off; more may be a word
-_LEAST_NOISY = 6  # frames of 10 ms of a phone at an end, with a pause within the phone
+_LEAST_NOISY = 6  # frames of 10 ms of noise in the first or last phone, before a pause within it
 _SOFT_S = (0.06, 0.12)  # of speech that is softer, before and after what is as loud as speech
 _MOST_CLIPS = 400  # of the training: half an hour of speech
 

@@ -274,7 +274,7 @@ async def _joined(first: bytes, others: AsyncIterator[bytes]) -> AsyncIterator[b
 
 
 class _WebSockets(WebSocketsSansIOProtocol):
-    """uvicorn's protocol, without its error in the log after a handshake that was refused."""
+    """WebSocket protocol of uvicorn that logs no error after a refused handshake."""
 
     async def send(self, message: Any) -> None:  # noqa: ANN401  (as of uvicorn)
         await super().send(message)

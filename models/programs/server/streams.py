@@ -59,7 +59,7 @@ class SessionConfig(SpeechRequest):
 
     type: Literal["session.config"]
     model: ModelName = "arion"
-    input: Literal[""] = ""  # it comes in messages
+    input: Literal[""] = ""  # text comes in messages input.text
     response_format: Literal["mp3", "opus", "flac", "wav", "pcm"] = "wav"
     stream_format: Literal["audio"] = "audio"
     format: Literal["text"] = "text"

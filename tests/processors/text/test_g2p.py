@@ -139,7 +139,7 @@ def test_user_lexicon_is_read_with_comments_and_variants(tmp_path):
     [
         ("word", r"lexicon.txt:2: 'word' has no phones"),
         ("word W QQ D", r"txt:2: .* phone 'QQ'"),
-        ("foo,F UW1", "txt:2: 'foo,F' has no space behind it"),
+        ("foo,F UW1", "txt:2: 'foo,F' has a mark where a space follows"),
     ],
 )
 def test_faults_name_file_and_line(tmp_path, line, message):
