@@ -179,7 +179,8 @@ def _is_initial(before: str, start: int) -> bool:
     if len(letter) != 1 or not letter.isupper():
         return False
     previous = before[:start].split()
-    return not previous or previous[-1][0].isupper() or previous[-1] == "by"
+    name = previous[-1].lstrip("\"'“‘([") if previous else ""
+    return not previous or name[:1].isupper() or name == "by"
 
 
 def split_long(sentence: str, max_phones: int) -> list[str]:

@@ -88,7 +88,7 @@ def _from(table: dict[str, str]) -> Callable[[re.Match[str]], str]:
 
 def _word_before(match: re.Match[str]) -> str:
     words = match.string[max(0, match.start() - 40) : match.start()].split()
-    return words[-1] if words else ""
+    return words[-1].lstrip("\"'([") if words else ""
 
 
 _OPENERS = (  # of sentences, as after "Elm St."; none is a name, as in "St. Paul"

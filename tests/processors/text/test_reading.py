@@ -34,6 +34,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
         ["Visit example.com now.", "Or 3.14."],
         ["Pi is 3.", "The end."],
         ["A book by A. Nonymous and C. S. Lewis.", "Take vitamin A.", "Then B."],
+        ['It was signed by "Dr. A. J. Hideel", not by "O. H. Lee".', "He left."],
         ["It was built c. 1985.", "Then we left."],
         ["Say {A. B} now.", "Yes."],
         [],
