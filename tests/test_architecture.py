@@ -179,13 +179,9 @@ def test_no_files_import_each_other_in_a_circle():
 
 
 def test_the_name_of_a_class_is_defined_once():
-    names = [
-        node.name
-        for package in MAY_IMPORT
-        for path in modules_of(package)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ClassDef)
-    ]
+    texts = (path.read_text("utf-8") for package in MAY_IMPORT for path in modules_of(package))
+    names = [name for text in texts for name in re.findall(r"^ *class (\w+)", text, re.MULTILINE)]
+    assert len(names) > 300
     assert [name for name, n in Counter(names).items() if n > 1] == []
 
 
