@@ -25,7 +25,7 @@ _WORDS = {
     "equiv": "is identical to", "sim": "similar to", "propto": "proportional to",
     "rightarrow": "to", "Rightarrow": "implies", "iff": "if and only if",
     "notin": "not in", "subset": "a subset of", "cup": "union", "cap": "intersection",
-    "forall": "for all", "exists": "there exists", "circ": "degrees", "ldots": "and so on,",
+    "forall": "for all", "exists": "there exists", "circ": "composed with", "ldots": "and so on,",
     "cdots": "and so on,", "dots": "and so on,", "mid": "given",
 }  # fmt: skip
 _SILENT = (

@@ -287,7 +287,8 @@ class Guard:
         finally:
             work.cancel()
             gone.cancel()
-            await asyncio.gather(work, gone, return_exceptions=True)  # errors of a client's leaving
+            # their errors are those of a client that left
+            await asyncio.gather(work, gone, return_exceptions=True)
 
 
 def _whole(body: bytes) -> Receive:

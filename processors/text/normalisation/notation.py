@@ -30,7 +30,7 @@ _NO_AMOUNT = re.compile(r"(?:version|build|release|oid|doi|ip|\bv)\s$", re.I)
 def _seconds(match: re.Match[str]) -> str:
     """Says "5s" as "5 seconds", and "a 5s delay" as "a 5 second delay"."""
     amount = match["amount"]
-    is_one = amount in ("1", "1/") or is_attribute(match.string, match.start("amount"))
+    is_one = amount == "1" or is_attribute(match.string, match.start("amount"))
     return f"{match['before']}{amount} second{'s' * (not is_one)}"
 
 
@@ -49,7 +49,7 @@ NOTATION = (
     rule(
         rf"(?P<before>\b(?:for|after|every|in|then)\s)(?P<amount>\d+)s{_CLAUSE_END}", _seconds, re.I
     ),
-    rule(r"\b(1/\d+)s\b", r"\1 second"),
+    rule(r"\b(1/\d+)s\b", r"\1 second"),  # of an exposure
     # amounts
     rule(rf"(?<=\d)([kKM])(?=\s(?:{_COUNTED})\b)", lambda m: f" {_THOUSANDS[m[1]]}"),
     rule(r"(?<![\w.,])\d{1,3}(?:\.\d{3}){2,3}(?![\w,]|\.\d)", _grouped),  # of Europe

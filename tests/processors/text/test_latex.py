@@ -26,6 +26,7 @@ from processors.text.normalisation.english import normalise_english
         (r"$$x = \frac{-b \pm \sqrt{b^2 - 4ac}}{2a}$$",
          "X equals minus B plus or minus root B squared minus four A C over two A"),
         (r"\(5 \text{ km} \times 2\)", "five kilometers times two"),
+        (r"\(90^\circ\) and \(f \circ g\)", "ninety degrees and F composed with G"),
         ("The formula $$a + b$$ holds.", "The formula A plus B holds."),
         ("It costs $5 and she gets $10.", "It costs five dollars and she gets ten dollars."),
         (r"C:\new and \frac{1}{2}", "C colon backslash new and backslash frac, one, two,"),
