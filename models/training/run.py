@@ -19,7 +19,8 @@ from models.base.registry import model_of
 from models.base.task import Task
 from models.checkpoint.folders import latest_checkpoint, set_aside, step_of
 from models.checkpoint.history import Card, History, Position, update_card
-from models.checkpoint.loading import CHECKPOINTS, load_assets, open_model, read_config
+from models.checkpoint.loading import CHECKPOINTS, load_assets
+from models.training import folder as experiments
 from models.training.data import (
     ProcessRank,
     TrainingData,
@@ -27,14 +28,6 @@ from models.training.data import (
     dataset_folders,
     global_batch,
     load_data,
-)
-from models.training.folder import (
-    check_flags,
-    check_unchanged,
-    flat_config,
-    is_one_of,
-    prepare_folder,
-    resumed_history,
 )
 from models.training.initialisation import extend_assets, initialise, train_only_speakers
 from models.training.observing.backends import TrackedRun, check_backends, open_backends
@@ -49,9 +42,6 @@ from utils.logging import get_logger
 from utils.seed import derived_seed, seed_everything
 
 _log = get_logger(__name__)
-
-# What may differ between the machines of a run: places, and how a machine loads its data.
-_OF_A_MACHINE = ("dataset_path", "log_dir", "preprocess", "inference", "train.dataloader")
 
 # These split weights or gradients in ways of their own.
 _UNSUPPORTED = {
@@ -99,15 +89,15 @@ def open_run(
     Everything is checked before the folder of the experiment is changed.
     """
     folder, train = user_path(config.log_dir) / name, config.train
-    check_flags(folder, resume=resume, restart=restart)
+    experiments.check_run(folder, config, resume=resume, restart=restart)
     if not resume:
         init_from = init_from or train.init_from or None
     check_backends(train.trackers, train.valid_samples)
     check_score_metrics(config)
     checkpoint = latest_checkpoint(folder / CHECKPOINTS) if resume else None
-    if resume:
-        check_unchanged(read_config(folder)[1], config)
-    assets = load_assets(folder) if resume else _new_assets(config, init_from)
+    assets = load_assets(folder) if resume else collect_assets(config)
+    if train.trained == "speakers" and not resume:
+        assets = extend_assets(init_from, assets)
     accelerator = _make_accelerator(train)
     with ExitStack() as stack:
         stack.callback(accelerator.end_training)
@@ -125,12 +115,12 @@ def open_run(
         process = ProcessRank(accelerator.process_index, accelerator.num_processes)
         data = load_data(config, assets, process, accelerator.device)
         step = 0 if checkpoint is None else step_of(checkpoint) or 0
-        check_agreement(_facts(config, data.plan, step))
-        history = resumed_history(config, folder, resume=resume)
+        check_agreement(experiments.shared_facts(config, data.plan, step))
+        history = experiments.resumed_history(config, folder, resume=resume)
         assets, history = _initialised(task, config, assets, history, init_from)
         checkpoints = folder / CHECKPOINTS
         if accelerator.is_main_process:
-            prepare_folder(folder, config, assets, restart=restart)
+            experiments.prepare_folder(folder, config, assets, restart=restart)
             if checkpoint is not None:
                 set_aside(checkpoints, step)
         accelerator.wait_for_everyone()
@@ -151,32 +141,15 @@ def _observed(run: Run, folder: Path, card: Card, step: int) -> Iterator[Run]:
     config, data = card.config, run.data
     utterances, frames = global_batch(config.train, data)
     batch = {"utterances_per_update": utterances, "frames_per_update": frames}
-    tracked = TrackedRun(folder, flat_config(config) | batch, card.assets.mel.sample_rate, step)
+    tracked = TrackedRun(
+        folder, experiments.flat_config(config) | batch, card.assets.mel.sample_rate, step
+    )
     with open_backends(config.train.trackers, tracked) as backends:
         yield run._replace(
             tracker=Tracker(folder, backends),
             write_card=partial(update_card, folder, card),
             scoring=build_scoring(config, data),
         )
-
-
-def _facts(config: Config, plan: str, resumed: int) -> dict[str, object]:
-    """Returns what all processes must agree on; the plan of the data stands for `preprocess`."""
-    keys = flat_config(config).items()
-    shared = {key: value for key, value in keys if not is_one_of(key, _OF_A_MACHINE)}
-    return shared | {"the data of stage 1": plan, "the checkpoint of --resume": resumed}
-
-
-def _new_assets(config: Config, init_from: str | None) -> Assets:
-    """Returns the assets of a new run: of its data, or of a voice and its new speakers."""
-    assets = collect_assets(config)
-    if config.train.trained == "all":
-        return assets
-    if init_from is None:
-        raise InputError(
-            "train.trained=speakers adds speakers to a trained voice: name it by --init_from"
-        )
-    return extend_assets(open_model(init_from).assets, assets)
 
 
 def _initialised(

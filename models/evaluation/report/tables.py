@@ -7,7 +7,7 @@ from itertools import cycle
 from typing import NamedTuple
 
 from models.evaluation.results import Comparison, Evaluation, MeanScore, System, Verdict, verdict_of
-from processors.metrics.registry import CHECKS, METRICS
+from processors.metrics.registry import CHECKS, MEANINGS
 from processors.metrics.utterance_scorer import (
     DIFFERENCE,
     OF_RECORDING,
@@ -196,8 +196,8 @@ def flag_rows(systems: Sequence[System]) -> list[FlagRow]:
 
 def meanings_of(columns: Sequence[Column], flags: Sequence[FlagRow]) -> list[tuple[str, str]]:
     """Pairs labels of metrics and checks with what they mean."""
-    metrics = [(c.label, METRICS[c.name].meaning) for c in columns if c.name in METRICS]
-    return metrics + [(row.label, CHECKS[row.check].meaning) for row in flags]
+    metrics = [(c.label, MEANINGS[c.name]) for c in columns if c.name in MEANINGS]
+    return metrics + [(row.label, MEANINGS[row.check]) for row in flags]
 
 
 class ShownUtterance(NamedTuple):

@@ -23,13 +23,11 @@ def unscored(_: object) -> None:
 
 
 METRICS = (
-    Metric("copied", "copies", unit="nats", better="lower", needs="a whole frame", score=unscored),
-    Metric("paired", "pairs", unit="dB", better="lower", needs="sound", score=unscored),
-    Metric("spoken", "speech", unit="%", better="lower", needs="a text", score=unscored),
-    Metric("distant", "speech", unscored, "lower", packages=("no-such-package",)),
-    Metric(
-        "encoded", "pairs", unscored, "higher", packages=("no-such-encoder",), takes_encoder=True
-    ),
+    Metric("copied", unscored, "lower", "nats", "a whole frame", family="copies"),
+    Metric("paired", unscored, "lower", "dB", "sound", family="pairs"),
+    Metric("spoken", unscored, "lower", "%", "a text", family="speech"),
+    Metric("distant", unscored, "lower", packages=("no-such-package",), family="speech"),
+    Metric("encoded", unscored, "higher", "", "", ("no-such-encoder",), True, family="pairs"),
 )
 CHECKS = (Check(name="quiet", finds="quiet speech", score=lambda *_: None),)
 

@@ -12,7 +12,7 @@ from models.base.registry import load_config
 from models.checkpoint.folders import fault_of, steps_of
 from models.checkpoint.loading import load_model
 from models.training import run as run_module
-from models.training.run import _facts
+from models.training.folder import shared_facts
 from processors.dataset.store import FeatureStore
 from tests.models.training.small_tasks import (
     make_features,
@@ -351,7 +351,7 @@ def test_without_the_corpus_training_runs_without_scores(root, caplog):
 
 def test_what_differs_between_machines_is_left_out_of_what_they_agree_on(root):
     config = load_config(write_voice_config(root), ["train.max_steps=7"])
-    facts = _facts(config, "plan", 0)
+    facts = shared_facts(config, "plan", 0)
 
     assert facts["train.max_steps"] == 7
     assert facts["the data of stage 1"] == "plan"
