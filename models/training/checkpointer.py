@@ -105,9 +105,9 @@ class Checkpointer:
                 restore_random_states(randomness[rank] | tensors["random"][rank])
             position = build(Position, plain_tree(plain, path))
         except _FAULTS as error:
+            fault = f"{checkpoint}: {path.name} or another file is damaged, or saved by another"
             raise InputError(
-                f"{checkpoint}: {path.name} or another file is damaged, or saved by another model"
-                f" than that of this config ({error!r}); {_REMEDY}"
+                f"{fault} model than that of this config ({error!r}); {_REMEDY}"
             ) from error
         path = checkpoint / MEASURED
         try:
@@ -203,10 +203,10 @@ class Checkpointer:
         networks = self._run.task.networks.items()
         bad = [f"{net}.{name}" for net, n in networks for name in not_finite(n.state_dict())]
         if bad:
+            fault = f"these weights are not finite: {listed(bad)}; they are not saved"
+            place = f"training stopped at update {self.position.step}"
             raise InputError(
-                f"training stopped at update {self.position.step}: these weights are not finite: "
-                f"{listed(bad)}; they are not saved, {self.kept()}. Lower train.adam.lr and train "
-                "again"
+                f"{place}: {fault}, {self.kept()}. Lower train.adam.lr and train again"
             )
 
     def kept(self) -> str:

@@ -181,10 +181,8 @@ def load_data(
     train, text, mel = config.train, config.preprocess.text, assets.mel
     n_samples, seed = train.cut_mel_frame * mel.hop_length, train.random_seed
     if config.task == "vocoder" and n_samples < mel.n_fft:
-        raise InputError(
-            f"train.cut_mel_frame {train.cut_mel_frame}: segments of {n_samples} samples are "
-            f"shorter than one analysis window of {mel.n_fft}; use more frames"
-        )
+        fault = f"train.cut_mel_frame {train.cut_mel_frame}: segments of {n_samples} samples are"
+        raise InputError(f"{fault} shorter than a window of {mel.n_fft}; use more frames")
     stores = _sources(config, assets.vocabulary)
     splits = [read_splits(s.folder) if isinstance(s, Store) else s.split for s in stores]
     ids, valid_ids = [split.train for split in splits], [split.valid for split in splits]

@@ -74,13 +74,9 @@ class Compilation:
                 B, _, T = batch.mel.shape
                 N = batch.phone_ids.shape[1] if isinstance(batch, TtsBatch) else 0
                 shapes.append(str(BatchShape(B, N, T)))
-            get_logger(__name__).info(
-                "update %d compiled graphs: %d, for batches of %s, in %.0f s",
-                update,
-                n_new,
-                ", ".join(shapes),
-                time.monotonic() - start,
-            )
+            message = "update %d compiled graphs: %d, for batches of %s, in %.0f s"
+            seconds = time.monotonic() - start
+            get_logger(__name__).info(message, update, n_new, ", ".join(shapes), seconds)
 
 
 @contextmanager

@@ -87,10 +87,8 @@ def initialise(task: Task[Any], assets: Assets, reference: str | Path) -> Transf
             transfer.dropped += [name for name in rescaled if tensors.pop(name, None) is not None]
         _fill(network, tensors, rows, transfer)
     if not (transfer.reused or transfer.similar):
-        raise InputError(
-            f"--init_from {reference}: this is a {source.config.model_type}, and none of its "
-            "tensors fits the model of this config; give one of the same kind"
-        )
+        fault = f"this is a {source.config.model_type}, and none of its tensors fits the model of"
+        raise InputError(f"--init_from {reference}: {fault} this config; give one of the same kind")
     is_same_model = type(source.network) is type(spoken)
     _log_transfer(transfer, source.folder, "" if is_same_model else source.config.model_type)
     return transfer
@@ -177,10 +175,8 @@ def _check_tensors(
         if (old[1:] != new[1:]) if name in rows else (old != new):
             faults.append(f"{name} is {old} in that model and {new} in this one")
     if faults:
-        raise InputError(
-            f"--init_from: tensors of other shapes: {listed(faults)}; use the sizes in the model"
-            " section of that model's config.json"
-        )
+        remedy = "use the sizes in the model section of that model's config.json"
+        raise InputError(f"--init_from: tensors of other shapes: {listed(faults)}; {remedy}")
     if names := not_finite(source):
         raise InputError(f"--init_from: infinity or NaN in {listed(names)}; use another checkpoint")
 
@@ -208,9 +204,8 @@ def _log_transfer(transfer: Transfer, folder: Path, other_model: str) -> None:
 def extend_assets(voice_reference: str | None, data: Assets) -> Assets:
     """Adds the speakers of the training data to the assets of a voice."""
     if voice_reference is None:
-        raise InputError(
-            "train.trained=speakers adds speakers to a trained voice: name it by --init_from"
-        )
+        remedy = "name it by --init_from"
+        raise InputError(f"train.trained=speakers adds speakers to a trained voice: {remedy}")
     voice = open_model(voice_reference).assets
     names = {speaker.name for speaker in voice.speakers}
     present = [speaker.name for speaker in data.speakers if speaker.name in names]
@@ -229,12 +224,8 @@ def extend_assets(voice_reference: str | None, data: Assets) -> Assets:
     if fault or voice.stats is None or data.stats is None:
         fault = fault or "the voice has no statistics of its speakers"
         raise InputError(f"train.trained=speakers: {fault}")
-    return replace(
-        voice,
-        speakers=(*voice.speakers, *data.speakers),
-        stats=voice.stats.merge(data.stats),
-        trained_phones=data.trained_phones,
-    )
+    speakers, stats = (*voice.speakers, *data.speakers), voice.stats.merge(data.stats)
+    return replace(voice, speakers=speakers, stats=stats, trained_phones=data.trained_phones)
 
 
 def train_only_speakers(network: nn.Module, trained: Tensor) -> None:

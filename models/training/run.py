@@ -44,12 +44,7 @@ from utils.seed import derived_seed, seed_everything
 _log = get_logger(__name__)
 
 # These split weights or gradients in ways of their own.
-_UNSUPPORTED = {
-    DistributedType.DEEPSPEED,
-    DistributedType.FSDP,
-    DistributedType.MEGATRON_LM,
-    DistributedType.XLA,
-}
+_UNSUPPORTED = {DistributedType[name] for name in ("DEEPSPEED", "FSDP", "MEGATRON_LM", "XLA")}
 
 
 class Run(NamedTuple):
@@ -107,11 +102,9 @@ def open_run(
         try:
             task = model_of(config).task.build(config, assets)
         except RuntimeError as error:  # of torch: sizes that fit no memory
-            fault = str(error).splitlines()[0]
-            raise InputError(
-                f"the networks of {config.model_type} cannot be built: {fault}; lower the sizes in"
-                " the section model"
-            ) from error
+            fault = f"cannot be built: {str(error).splitlines()[0]}"
+            remedy = "lower the sizes in the section model"
+            raise InputError(f"the networks of {config.model_type} {fault}; {remedy}") from error
         process = ProcessRank(accelerator.process_index, accelerator.num_processes)
         data = load_data(config, assets, process, accelerator.device)
         step = 0 if checkpoint is None else step_of(checkpoint) or 0
@@ -162,10 +155,9 @@ def _initialised(
         assets = assets.with_phones(transfer.phones)
     if config.train.trained == "speakers":
         if transfer is not None and (parts := transfer.other_parts):
-            raise InputError(
-                f"train.trained=speakers: the voice has other weights in {', '.join(parts)}; use"
-                " the model section of its config.json"
-            )
+            fault = f"the voice has other weights in {', '.join(parts)}"
+            remedy = "use the model section of its config.json"
+            raise InputError(f"train.trained=speakers: {fault}; {remedy}")
         in_data = {speaker.name for speaker in read_speakers(dataset_folders(config))}
         trained = torch.tensor([speaker.name in in_data for speaker in assets.speakers])
         train_only_speakers(task.networks[task.exported], trained)
@@ -185,10 +177,9 @@ def _make_accelerator(config: TrainConfig) -> Accelerator:
     except ValueError as error:
         raise InputError(f"train.mixed_precision={precision}: {error}; use fp32") from error
     if accelerator.distributed_type in _UNSUPPORTED:
-        raise InputError(
-            f"accelerate was launched for {accelerator.distributed_type.value}, which this trainer "
-            "does not support; use MULTI_GPU, or a single process"
-        )
+        fault = f"{accelerator.distributed_type.value}, which this trainer does not support"
+        remedy = "use MULTI_GPU, or a single process"
+        raise InputError(f"accelerate was launched for {fault}; {remedy}")
     if precision == "fp16" and accelerator.device.type == "cpu":
         raise InputError("train.mixed_precision=fp16 needs a GPU; on a CPU use bf16 or fp32")
     if precision == "bf16" and accelerator.device.type == "cpu" and not has_bfloat16("cpu"):

@@ -190,11 +190,12 @@ class Trainer:
         step, ids = self.position.step, ", ".join(report.utterances)
         _log.warning("update %d skipped, not finite: %s; utterances: %s", step, fault, ids)
         if self._bad_in_a_row >= self.run.config.max_bad_steps:
-            raise InputError(
-                f"training stopped at update {step}: {self._bad_in_a_row} updates in a row were "
-                f"not finite ({fault}), the last with utterances {ids}; {self.checkpointer.kept()}."
-                " Check these utterances, or lower train.adam.lr"
+            fault = (
+                f"{self._bad_in_a_row} updates in a row were not finite ({fault}), the last with"
             )
+            found = f"{fault} utterances {ids}; {self.checkpointer.kept()}"
+            remedy = "Check these utterances, or lower train.adam.lr"
+            raise InputError(f"training stopped at update {step}: {found}. {remedy}")
 
 
 class _Backward(NamedTuple):

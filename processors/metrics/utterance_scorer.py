@@ -124,10 +124,9 @@ class UtteranceScorer:
             raise InputError(f"{fault}; give the configuration that the file was made with")
         S, S_hat = len(recorded.wav), len(speech.wav)
         if abs(S - S_hat) > TOLERANCE_FRAMES * mel.hop_length:
-            raise InputError(
-                f"{self.file}: {S_hat} samples, and its recording has {S}: not a copy, sample by "
-                "sample; run stage 3 again, or leave the metrics of copies out of --metrics"
-            )
+            fault = f"{S_hat} samples, and its recording has {S}: not a copy, sample by sample"
+            remedy = "run stage 3 again, or leave the metrics of copies out of --metrics"
+            raise InputError(f"{self.file}: {fault}; {remedy}")
         return Copy(recorded.wav[:S_hat], speech.wav[:S], mel)
 
     @cached_property

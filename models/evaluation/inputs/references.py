@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import cast
 
@@ -85,10 +86,8 @@ class ReferenceFinder:
         folders = [processed / name for name in ((file.dataset,) if file.dataset else names)]
         holding = [folder for folder in folders if file.id in self._manifest(folder)]
         if len(holding) > 1:
-            raise InputError(
-                f"{file.file}: an utterance of {' and '.join(path.name for path in holding)}; say "
-                "which by --infer_dataset"
-            )
+            names = " and ".join(path.name for path in holding)
+            raise InputError(f"{file.file}: an utterance of {names}; say which by --infer_dataset")
         return (holding or folders or [processed])[0]
 
     def _audio_of(self, file: SystemFile, folder: Path, utterance: Utterance | None) -> Path | None:
@@ -114,10 +113,9 @@ class ReferenceFinder:
 
 
 def _find_recording(folder: Path, id: str) -> Path:
-    for parent in (folder, folder / "wavs"):
-        for suffix in SUFFIXES:
-            if (path := parent / f"{id}{suffix}").is_file():
-                return path
+    for parent, suffix in product((folder, folder / "wavs"), SUFFIXES):
+        if (path := parent / f"{id}{suffix}").is_file():
+            return path
     raise MissingRecordingError(f"no {id}{SUFFIXES[0]} in {folder} or in its wavs")
 
 
@@ -213,10 +211,8 @@ def _source(
     n_samples, hop_length = len(wav := recorded()), mel.config.hop_length
     n_whole = n_samples // hop_length * hop_length
     if n_whole < mel.config.n_fft:
-        raise InputError(
-            f"copy-synthesis: {item.id} has {n_samples} samples, too few for a mel; leave it out, "
-            "or all copies by --copies no"
-        )
+        fault = f"{item.id} has {n_samples} samples, too few for a mel"
+        raise InputError(f"copy-synthesis: {fault}; leave it out, or all copies by --copies no")
     digest = hashlib.sha256(np.ascontiguousarray(wav).tobytes()).digest()
     version = (int.from_bytes(digest[:8], "big"),)
 

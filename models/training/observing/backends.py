@@ -76,10 +76,8 @@ def _weights_and_biases(run: TrackedRun) -> Backend:
     try:
         tracker.start()
     except wandb.errors.Error as error:
-        raise InputError(
-            f"train.tracker wandb: {error}; log in by `wandb login`, or set WANDB_MODE=offline,"
-            " which needs neither network nor account"
-        ) from error
+        remedy = "log in by `wandb login`, or set WANDB_MODE=offline (no network, no account)"
+        raise InputError(f"train.tracker wandb: {error}; {remedy}") from error
 
     def show(sample: Sample, step: int) -> None:
         """Records the audio and figures of a sample."""
@@ -152,10 +150,9 @@ def writing(folder: Path, kind: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError(
-            f"{folder}: the log of train.tracker {kind} cannot be written: "
-            f"{error.strerror or error}; free disk space, then continue with --resume"
-        ) from error
+        fault = f"the log of train.tracker {kind} cannot be written: {error.strerror or error}"
+        remedy = "free disk space, then continue with --resume"
+        raise InputError(f"{folder}: {fault}; {remedy}") from error
 
 
 def _close(backend: Backend) -> None:

@@ -67,13 +67,9 @@ class PeriodicScoring:
         try:
             for batch, recorded in self.utterances:
                 if rows and time.monotonic() - start > self.seconds:
-                    _log.info(
-                        "scores: train.score_seconds %g is enough for %d of %d utterances; the"
-                        " others are left out for the rest of this run",
-                        self.seconds,
-                        len(rows),
-                        len(self.utterances),
-                    )
+                    scored = f"{len(rows)} of {len(self.utterances)} utterances; the others are"
+                    enough = f"scores: train.score_seconds {self.seconds:g} is enough for {scored}"
+                    _log.info("%s left out for the rest of this run", enough)
                     self.utterances = self.utterances[: len(rows)]
                     break
                 is_copy = isinstance(batch, VocoderBatch)
@@ -133,14 +129,10 @@ def build_scoring(config: Config, data: TrainingData) -> PeriodicScoring | None:
         return None
     if not utterances:
         return None
-    _log.info(
-        "scores every %d updates, %g s at most: %s of %d validation utterances",
-        train.score_steps,
-        train.score_seconds,
-        ", ".join(metrics),
-        len(utterances),
-    )
-    return PeriodicScoring(utterances, metrics, config.preprocess.mel, train.score_seconds)
+    message = "scores every %d updates, %g s at most: %s of %d validation utterances"
+    names, steps, limit_s = ", ".join(metrics), train.score_steps, train.score_seconds
+    _log.info(message, steps, limit_s, names, len(utterances))
+    return PeriodicScoring(utterances, metrics, config.preprocess.mel, limit_s)
 
 
 def choose_utterances(config: Config, data: TrainingData) -> list[ValidationUtterance]:
@@ -165,12 +157,8 @@ def choose_utterances(config: Config, data: TrainingData) -> list[ValidationUtte
     if faults and not utterances:
         raise faults[0]
     if faults:
-        _log.warning(
-            "left out of the scores during training: %d of %d validation utterances: %s",
-            len(faults),
-            len(chosen),
-            "; ".join(map(str, faults)),
-        )
+        message = "left out of the scores during training: %d of %d validation utterances: %s"
+        _log.warning(message, len(faults), len(chosen), "; ".join(map(str, faults)))
     return utterances
 
 

@@ -55,17 +55,10 @@ class Tracker:
         """Writes one log line, and curves under `train/`."""
         losses = _listed({name: v for name, v in values.items() if name not in _SPEED})
         steps_per_s, frames_per_s, rate = (values[name] for name in _SPEED)
-        _log.info(
-            "update %d/%d, epoch %d: %s, lr %.3g, %.2f updates/s, %.0f frames/s, %s left",
-            position.step,
-            last,
-            position.epoch + 1,
-            losses,
-            rate,
-            steps_per_s,
-            frames_per_s,
-            clock_face((last - position.step) / steps_per_s),
-        )
+        speed = f"{steps_per_s:.2f} updates/s, {frames_per_s:.0f} frames/s"
+        left = clock_face((last - position.step) / steps_per_s)
+        place = f"update {position.step}/{last}, epoch {position.epoch + 1}"
+        _log.info("%s: %s, lr %.3g, %s, %s left", place, losses, rate, speed, left)
         self._record("train", values, position.step)
 
     def log_validation(self, validation: Validation, step: int) -> None:

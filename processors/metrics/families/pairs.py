@@ -125,10 +125,9 @@ def score_speaker_similarity(pair: "AlignedPair") -> MetricValue | None:
     if direction is None or direction_hat is None:
         return None
     if len(direction) != len(direction_hat):
-        raise UserFunctionError(
-            f"{pair.recorded.encoder}: gave {len(direction)} numbers for a recording and "
-            f"{len(direction_hat)} for speech; an encoder of voices gives vectors of one length"
-        )
+        fault = f"gave {len(direction)} numbers for a recording and {len(direction_hat)} for speech"
+        remedy = "an encoder of voices gives vectors of one length"
+        raise UserFunctionError(f"{pair.recorded.encoder}: {fault}; {remedy}")
     return MetricValue(float(direction @ direction_hat))
 
 
@@ -138,10 +137,8 @@ def _direction(features: "AcousticFeatures") -> np.ndarray | None:
         return None
     vector = np.asarray(features.embedding)
     if vector.ndim != 1 or vector.dtype.kind not in "fiu" or not np.isfinite(vector).all():
-        raise UserFunctionError(
-            f"{features.encoder}: gave {vector.dtype} of shape {vector.shape}; an encoder "
-            "of voices gives one vector of finite numbers, (D,)"
-        )
+        fault = f"{features.encoder}: gave {vector.dtype} of shape {vector.shape}; an encoder of"
+        raise UserFunctionError(f"{fault} voices gives one vector of finite numbers, (D,)")
     length = np.linalg.norm(vector)
     return vector / length if length > 0 else None
 

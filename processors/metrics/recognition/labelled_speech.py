@@ -38,14 +38,9 @@ PRICE = 1e-18  # probability of skipping words, and of going back, at each word
 LONGEST = 6  # words that are skipped or repeated at once
 _FRAME_S = 0.01
 _GRAMMAR = "text"
-_OPTIONS = {  # of pocketsphinx
-    "lm": None,
-    "bestpath": False,  # the words as they are found
-    "cmn": "batch",  # each signal by itself: not adapted to those before
-    "lw": 1.0,  # the grammar's probabilities as they are
-    "wip": 1.0,
-    "pip": 1.0,
-}
+# Of pocketsphinx: the words as they are found; each signal by itself, not adapted to those before;
+# the grammar's probabilities as they are.
+_OPTIONS = {"lm": None, "bestpath": False, "cmn": "batch", "lw": 1.0, "wip": 1.0, "pip": 1.0}
 RecognisedWord = tuple[int, float]  # its place in the words of the text, and its start in seconds
 
 

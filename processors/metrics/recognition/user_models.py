@@ -84,10 +84,9 @@ def _imported(name: str, folder: Path) -> Callable[..., Any]:
     try:
         function: Any = pkgutil.resolve_name(name)
     except (Exception, SystemExit) as error:
-        raise InputError(
-            f"{name}: cannot be imported ({described(error)}); expected package.module:function, of"
-            " a file in the current folder or in PYTHONPATH"
-        ) from error
+        expected = "package.module:function, of a file in the current folder or in PYTHONPATH"
+        fault = f"cannot be imported ({described(error)})"
+        raise InputError(f"{name}: {fault}; expected {expected}") from error
     if not callable(function):
         fault = f"{name} is no function, but {type(function).__name__}"
         raise InputError(f"{fault}; expected package.module:function, as my_asr:transcribe")
