@@ -47,8 +47,7 @@ def evaluate(
 
     Raises:
         InputError: If a file or recording is missing or cannot be read, systems differ in their
-            utterances, a metric is unknown, one that was asked for applies to no system, or none
-            applies.
+            utterances, or a metric is unknown or applies to no system.
     """
     options = options or EvaluationOptions()
     user_models = options.user_models

@@ -51,12 +51,8 @@ def estimate(
     Resamples hold the same utterances of both, so that what makes a sentence hard for both cancels
     out. With equal weights it is the weighted mean of the differences.
 
-    Args:
-        systems: One or two, each with values (n,), NaN where an utterance has none, and positive
-            weights (n,).
-
-    Returns:
-        Rounded to six digits; None if no utterance has a value of each.
+    Each system has values (n,), NaN where an utterance has none, and positive weights (n,). Results
+    have six digits; None if no utterance has a value of each.
     """
     valid = np.all([np.isfinite(values) for values, _ in systems], axis=0)
     columns = [column[valid] for system in systems for column in system]

@@ -85,8 +85,6 @@ def profiled(
 ) -> Iterator[Callable[[], None]]:
     """Records updates `steps[0]` to `steps[1]` of a run with torch.profiler; changes no result.
 
-    Files go to `profile` in the folder of the experiment: `trace.json` for chrome://tracing or
-    Perfetto, `operations.txt`, and with CUDA `memory.pickle` for https://pytorch.org/memory_viz.
     Yields a function to call after each update, which does nothing without steps.
     """
     if not steps:

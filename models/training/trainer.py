@@ -214,13 +214,8 @@ class Updater:
     split of micro-batches and processes gives the same update.
 
     Args:
-        task: With its networks on `device`.
-        optimizers: One per network, by its name in the task.
         max_norm: Largest gradient norm; 0: no clipping.
-        half: Scale losses dynamically, as fp16 needs.
-
-    Attributes:
-        scaler: Scales the losses; does nothing unless `half`.
+        half: Scale losses dynamically, as fp16 needs, by `scaler`.
     """
 
     def __init__(
@@ -316,10 +311,6 @@ class Updater:
 
 
 def weighted_mean(losses: Mapping[str, LossTerm], counts: Mapping[Unit, int]) -> Tensor:
-    """Computes the loss of a batch: the weighted sum of its terms, each divided by its count.
-
-    Args:
-        counts: Valid elements, by unit.
-    """
+    """Computes the loss of a batch: the weighted sum of its terms, each divided by its count."""
     means = [term.weight * term.total / max(1, counts[term.per]) for term in losses.values()]
     return torch.stack(means).sum()

@@ -157,13 +157,7 @@ def system_names(folders: Sequence[Path], taken: Sequence[str] = ()) -> list[str
     return [str(path) for path in paths]
 
 
-def check_sounds(files: Sequence[SystemFile]) -> None:
-    """Refuses files that do not exist or have no header of a sound; lists them."""
-    broken = [f"{sound.file}: {fault}" for sound in files if (fault := _fault(sound.file))]
-    refuse(broken, "files cannot be read as audio; make them again", len(files))
-
-
-def _fault(file: Path) -> str:
+def fault_of(file: Path) -> str:
     """Returns what is wrong with a sound file, by its header; empty if nothing is."""
     if not file.is_file():
         return "it is missing"

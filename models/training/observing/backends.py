@@ -96,12 +96,7 @@ def _weights_and_biases(run: TrackedRun) -> Backend:
 
 
 def _json_lines(run: TrackedRun) -> Backend:
-    """Opens `log/metrics.jsonl`: a line for the run, then one for each set of curves.
-
-    The line of the run has `run`, `config` and `step`, its start; other lines have `step` and the
-    values by name, null where one is not finite. A resumed run drops the lines after its start, and
-    adds a line of its own.
-    """
+    """Opens `log/metrics.jsonl`; a resumed run drops lines after its start, and adds its own."""
     path = run.folder / LOG / METRICS
     first = {"run": run.folder.name, "config": dict(run.config), "step": run.step}
     rows = read_jsonl(path, unfinished_end=True) if run.step and path.is_file() else []

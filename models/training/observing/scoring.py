@@ -109,10 +109,9 @@ class PeriodicScoring:
 
 
 def build_scoring(config: Config, data: TrainingData) -> PeriodicScoring | None:
-    """Builds the scoring of an experiment; logs the number of utterances and the metrics.
+    """Builds the scoring of an experiment, by the metrics whose packages are installed, if any.
 
-    Metrics whose packages are missing are left out. Returns None if the config asks for no scores,
-    data are generated, or the corpus or all packages are missing.
+    Returns None if the config asks for no scores, data are generated, or the corpus is missing.
     """
     train = config.train
     if train.score_steps == 0 or not train.score_metrics or train.synthetic_utterances:
@@ -136,11 +135,10 @@ def build_scoring(config: Config, data: TrainingData) -> PeriodicScoring | None:
 
 
 def choose_utterances(config: Config, data: TrainingData) -> list[ValidationUtterance]:
-    """Takes the first `train.score_utterances` validation utterances in a random, fixed order.
+    """Takes `train.score_utterances` validation utterances, at random from all speakers.
 
-    The random order spreads them over speakers and datasets, and so also the first few of them.
-    Recordings that are missing or cannot be read are left out with a warning; if all are, the error
-    of the first is raised.
+    Recordings that cannot be read are left out with a warning; if all are, the first error is
+    raised.
     """
     ids = data.validation.ids
     order = sorted(range(len(ids)), key=lambda item: derived_seed("score", ids[item]))

@@ -122,7 +122,7 @@ def recognise(wav: np.ndarray, sample_rate: int) -> str:
     """Recognises English words with pocketsphinx in a signal, (S,)."""
     if is_silent(wav):
         return ""  # pocketsphinx returns "dog"
-    hypothesis = decode(recogniser(), wav, sample_rate)
+    hypothesis = decode(recogniser(), _pcm(wav, sample_rate))
     return "" if hypothesis is None else hypothesis.hypstr
 
 
@@ -139,15 +139,19 @@ def recogniser(**options: object) -> Any:  # noqa: ANN401  # a type of pocketsph
     return Decoder(Config(samprate=_RECOGNISER_RATE, loglevel="FATAL", **options))
 
 
-def decode(decoder: Any, wav: np.ndarray, sample_rate: int) -> Any:  # noqa: ANN401
-    """Decodes a signal, (S,), not silent, at a fixed peak; None where nothing is recognised."""
+def _pcm(wav: np.ndarray, sample_rate: int) -> np.ndarray:
+    """Returns a signal, (S,), not silent, as samples for `decode`, of a fixed peak."""
     import soxr
 
     wav = soxr.resample(wav, sample_rate, _RECOGNISER_RATE)  # another (S,)
-    pcm = (wav * (_LEVEL * 32767 / np.abs(wav).max())).astype("<i2").tobytes()
+    return (wav * (_LEVEL * 32767 / np.abs(wav).max())).astype("<i2")
+
+
+def decode(decoder: Any, pcm: np.ndarray) -> Any:  # noqa: ANN401
+    """Decodes 16-bit samples of 16 kHz, (S,); returns None where nothing is recognised."""
     decoder.reinit_feat()  # forget the noise and level that it adapted to
     decoder.start_utt()
-    decoder.process_raw(pcm, full_utt=True)
+    decoder.process_raw(pcm.tobytes(), full_utt=True)
     decoder.end_utt()
     return decoder.hyp()
 
@@ -169,7 +173,7 @@ def recognised_words(
     grammar = decoder.create_fsg(_GRAMMAR, len(words), 2 * len(words), _arcs(words))
     decoder.add_fsg(_GRAMMAR, grammar)
     decoder.activate_search(_GRAMMAR)
-    if decode(decoder, wav, sample_rate) is None:
+    if decode(decoder, _pcm(wav, sample_rate)) is None:
         return None
     # pauses and noises are in brackets, alternative pronunciations are like "the(2)"
     parts = [(part.word, part.start_frame) for part in decoder.seg() if part.word[0] not in "(<["]
