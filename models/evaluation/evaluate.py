@@ -10,17 +10,11 @@ from models.evaluation import results
 from models.evaluation.inputs import evaluation_set
 from models.evaluation.inputs.options import ALL, EvaluationInputs, EvaluationOptions
 from models.evaluation.results import Evaluation, System
+from processors.metrics import utterance_scorer as scoring
 from processors.metrics.recognition.user_models import UserFunctionError, UserModels
 from processors.metrics.registry import CHECKS, METRICS, check_names
 from processors.metrics.signals.acoustic_features import BUILT_IN
-from processors.metrics.utterance_scorer import (
-    EvaluatedUtterance,
-    ScoringTask,
-    UtteranceScores,
-    columns_of,
-    lack,
-    score_utterance,
-)
+from processors.metrics.utterance_scorer import EvaluatedUtterance, ScoringTask, UtteranceScores
 from utils.errors import SHOWN, InputError, listed, refuse
 from utils.files import write_json, write_jsonl
 from utils.logging import get_logger, progress
@@ -70,7 +64,7 @@ def evaluate(
         _log.info("similarity: by %s (or your --speaker_encoder)", BUILT_IN)
     systems = tuple(system for system in reports if not system.is_reference)
     # without the columns of recordings
-    columns = [c for c in columns_of(selection.metrics) if c.name in METRICS]
+    columns = [c for c in scoring.columns_of(selection.metrics) if c.name in METRICS]
     evaluation = Evaluation(
         systems,
         tuple(item for item in data.items if systems[0].name in item.spoken),
@@ -103,7 +97,9 @@ def check_applicable(
     recorded = utterance.recorded is not None
     reasons = {
         system: {
-            name: lack(METRICS[name], user_models, recorded=recorded, is_copy=spoken.is_copy)
+            name: scoring.lack(
+                METRICS[name], user_models, recorded=recorded, is_copy=spoken.is_copy
+            )
             for name in selection.metrics
         }
         for system, spoken in utterance.spoken.items()
@@ -185,7 +181,7 @@ def _score_one(
     """Returns the scores of an utterance by system, or why there are none."""
     (item,) = items
     try:
-        return score_utterance(item, task)
+        return scoring.score_utterance(item, task)
     except UserFunctionError as error:
         raise InputError(f"{item.id}: {error}") from error
     except InputError as error:
@@ -199,7 +195,7 @@ def _systems(
     skipped: Mapping[str, dict[str, str]],
 ) -> list[System]:
     """Returns systems, with the scores of references in their reports, and then references."""
-    columns = columns_of(selection.metrics)
+    columns = scoring.columns_of(selection.metrics)
     means = {name: results.mean_scores(columns, scores) for name, scores in scored.items()}
     references = {name: means[name] for name in data.folders if name not in data.vocoders}
     systems = []

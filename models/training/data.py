@@ -76,8 +76,7 @@ class TrainingData:
     sampler: FrameBudgetSampler  # order and position of the training batches
     valid: DataLoader[Any]  # validation batches of this process, always the same ones
     validation: ValidationItems  # all validation utterances
-    # batch of the validation utterances that the tracker shows; None without any
-    samples: TtsBatch | VocoderBatch | None
+    samples: TtsBatch | VocoderBatch | None  # of validation, for the tracker; None without any
     n_utterances: int  # training items of all processes: utterances, or segments of recordings
     plan: str  # fingerprint of utterances, batches and processes
 
@@ -134,11 +133,9 @@ def _generated_assets(config: Config) -> Assets:
     vocabulary = model_vocabulary(text, letters)
     step = math.ceil(config.train.synthetic_utterances / _STATS_OF)
     stores = _sources(config, vocabulary)
-    stats = (corpus_stats(store, store.ids[::step], config.preprocess) for store in stores)
-    phones = frozenset(vocabulary.symbols[1:])
-    return Assets(
-        mel, vocabulary, speakers, reduce(CorpusStats.merge, stats), trained_phones=phones
-    )
+    of_stores = (corpus_stats(store, store.ids[::step], config.preprocess) for store in stores)
+    stats, phones = reduce(CorpusStats.merge, of_stores), frozenset(vocabulary.symbols[1:])
+    return Assets(mel, vocabulary, speakers, stats, trained_phones=phones)
 
 
 def _sources(config: Config, vocabulary: Vocabulary | None = None) -> Sequence[Any]:

@@ -28,6 +28,7 @@ from utils.errors import InputError, listed
 from utils.logging import get_logger
 
 _log = get_logger(__name__)
+Tensors = dict[str, Tensor]
 
 
 class Rows(NamedTuple):
@@ -35,8 +36,7 @@ class Rows(NamedTuple):
 
     old: Sequence[str]  # in the other model
     new: Sequence[str]  # in this one
-    # old rows that are like a new one; may be none
-    nearest: Callable[[str], Sequence[str]] = lambda _row: ()
+    nearest: Callable[[str], Sequence[str]] = lambda _row: ()  # old rows that are like a new one
 
 
 @dataclass
@@ -130,9 +130,7 @@ def tensors_of(network: nn.Module, layer: type[nn.Module]) -> list[str]:
 
 
 @torch.no_grad()
-def _fill(
-    network: nn.Module, source: dict[str, Tensor], rows: dict[str, Rows], transfer: Transfer
-) -> None:
+def _fill(network: nn.Module, source: Tensors, rows: dict[str, Rows], transfer: Transfer) -> None:
     tensors = network.state_dict()  # shares memory with the network
     speaker_embeddings = tensors_of(network, SpeakerEmbedding)
     _check_tensors(tensors, source, rows)
@@ -166,9 +164,7 @@ def _fill_rows(name: str, tensor: Tensor, source: Tensor, rows: Rows, transfer: 
     transfer.dropped += [f"{name}: {row}" for row in rows.old if row not in rows.new]
 
 
-def _check_tensors(
-    tensors: dict[str, Tensor], source: dict[str, Tensor], rows: dict[str, Rows]
-) -> None:
+def _check_tensors(tensors: Tensors, source: Tensors, rows: dict[str, Rows]) -> None:
     faults = []
     for name in sorted(tensors.keys() & source.keys()):
         old, new = tuple(source[name].shape), tuple(tensors[name].shape)

@@ -20,15 +20,9 @@ from models.base.task import Task
 from models.checkpoint.folders import latest_checkpoint, set_aside, step_of
 from models.checkpoint.history import Card, History, Position, update_card
 from models.checkpoint.loading import CHECKPOINTS, load_assets
+from models.training import data as training_data
 from models.training import folder as experiments
-from models.training.data import (
-    ProcessRank,
-    TrainingData,
-    collect_assets,
-    dataset_folders,
-    global_batch,
-    load_data,
-)
+from models.training.data import ProcessRank, TrainingData, global_batch
 from models.training.initialisation import extend_assets, initialise, train_only_speakers
 from models.training.observing.backends import TrackedRun, check_backends, open_backends
 from models.training.observing.scoring import PeriodicScoring, build_scoring, check_score_metrics
@@ -56,8 +50,7 @@ class Run(NamedTuple):
     accelerator: Accelerator  # device, mixed precision and processes
     checkpoints: Path  # their folder
     tracker: Tracker  # takes curves and samples
-    # called after each checkpoint, validation and scoring, with the position, and the losses of the
-    # last validation and the last scores
+    # takes the position, and the last losses and scores, after each checkpoint and measurement
     write_card: Callable[[Position, Mapping[str, float]], None] = lambda _position, _values: None
     scoring: PeriodicScoring | None = None  # of validation utterances; None: they are not scored
     resumes: Path | None = None  # the checkpoint to continue from
@@ -90,7 +83,7 @@ def open_run(
     check_backends(train.trackers, train.valid_samples)
     check_score_metrics(config)
     checkpoint = latest_checkpoint(folder / CHECKPOINTS) if resume else None
-    assets = load_assets(folder) if resume else collect_assets(config)
+    assets = load_assets(folder) if resume else training_data.collect_assets(config)
     if train.trained == "speakers" and not resume:
         assets = extend_assets(init_from, assets)
     accelerator = _make_accelerator(train)
@@ -106,7 +99,7 @@ def open_run(
             remedy = "lower the sizes in the section model"
             raise InputError(f"the networks of {config.model_type} {fault}; {remedy}") from error
         process = ProcessRank(accelerator.process_index, accelerator.num_processes)
-        data = load_data(config, assets, process, accelerator.device)
+        data = training_data.load_data(config, assets, process, accelerator.device)
         step = 0 if checkpoint is None else step_of(checkpoint) or 0
         check_agreement(experiments.shared_facts(config, data.plan, step))
         history = experiments.resumed_history(config, folder, resume=resume)
@@ -158,7 +151,7 @@ def _initialised(
             fault = f"the voice has other weights in {', '.join(parts)}"
             remedy = "use the model section of its config.json"
             raise InputError(f"train.trained=speakers: {fault}; {remedy}")
-        in_data = {speaker.name for speaker in read_speakers(dataset_folders(config))}
+        in_data = {speaker.name for speaker in read_speakers(training_data.dataset_folders(config))}
         trained = torch.tensor([speaker.name in in_data for speaker in assets.speakers])
         train_only_speakers(task.networks[task.exported], trained)
     return assets, history

@@ -14,19 +14,14 @@ from torch import Tensor
 from config.schema import Config
 from models.base.task import LossTerm, Scheduled, Task, Unit, Update
 from models.checkpoint.history import Position
+from models.training import processes
 from models.training.checkpointer import Checkpointer
 from models.training.data import windows
 from models.training.execution import Compilation, profiled
 from models.training.observing.observer import Observer
 from models.training.observing.tracker import Meter, WindowReport
 from models.training.optimizers import WeightAverage, build_optimizer, learning_rate
-from models.training.processes import (
-    Interrupts,
-    n_processes,
-    sum_gradients,
-    sum_over_processes,
-    take_from_first,
-)
+from models.training.processes import Interrupts
 from models.training.run import Run, log_start, open_run
 from modules.layers.normalisation import refine_norms
 from utils.errors import InputError
@@ -62,7 +57,7 @@ class Trainer:
             # evaluation mode: only device and autocast; Updater adds up the gradients
             accelerator.prepare_model(network, evaluation_mode=True)
             network.train()
-            take_from_first(network)
+            processes.take_from_first(network)
         fixed, device = data.sampler.fixed, accelerator.device
         n_shapes = 0 if fixed is None else len(fixed.batch_shapes)
         self._compilation = Compilation(task.networks, config.compile, device, n_shapes)
@@ -190,12 +185,10 @@ class Trainer:
         step, ids = self.position.step, ", ".join(report.utterances)
         _log.warning("update %d skipped, not finite: %s; utterances: %s", step, fault, ids)
         if self._bad_in_a_row >= self.run.config.max_bad_steps:
-            fault = (
-                f"{self._bad_in_a_row} updates in a row were not finite ({fault}), the last with"
-            )
-            found = f"{fault} utterances {ids}; {self.checkpointer.kept()}"
+            found = f"{self._bad_in_a_row} updates in a row were not finite ({fault})"
+            last = f"the last with utterances {ids}; {self.checkpointer.kept()}"
             remedy = "Check these utterances, or lower train.adam.lr"
-            raise InputError(f"training stopped at update {step}: {found}. {remedy}")
+            raise InputError(f"training stopped at update {step}: {found}, {last}. {remedy}")
 
 
 class _Backward(NamedTuple):
@@ -240,8 +233,8 @@ class Updater:
         """
         by_batch = [self._task.counts(batch) for batch in window]
         counts = {unit: sum(counts[unit] for counts in by_batch) for unit in by_batch[0]}
-        if n_processes() > 1:
-            summed = sum_over_processes(list(counts.values()), self._device).tolist()
+        if processes.n_processes() > 1:
+            summed = processes.sum_over_processes(list(counts.values()), self._device).tolist()
             counts = {unit: int(n) for unit, n in zip(counts, summed, strict=True)}
         report = WindowReport(counts)
         networks = self._task.networks.values()
@@ -281,11 +274,11 @@ class Updater:
     def _step(self, backward: _Backward, window: Sequence[Any], report: WindowReport) -> None:
         optimizer = self.optimizers[backward.network]
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
-        sum_gradients(parameters)
+        processes.sum_gradients(parameters)
         self.scaler.unscale_(optimizer)
         norm = torch.nn.utils.clip_grad_norm_(parameters, self._max_norm)
         totals = torch.stack([total for total, _ in backward.terms.values()])
-        sums = sum_over_processes(totals, self._device)
+        sums = processes.sum_over_processes(totals, self._device)
         *sums_over_all, norm_value = torch.cat([sums, norm.to(sums).reshape(1)]).tolist()
         for (name, (_, per)), total in zip(backward.terms.items(), sums_over_all, strict=True):
             report.losses[name] = total / max(1, report.counts[per])

@@ -40,10 +40,8 @@ class Metric:
     better: Literal["lower", "higher", ""]  # which values are better; empty where neither is
     unit: str = ""  # of its values; empty for plain numbers
     needs: str = ""  # what an utterance must have, besides its signal, for messages
-    # modules it imports that may not be installed, under their names in pip
-    packages: tuple[str, ...] = ()
-    # whether the user's speaker encoder takes the place of these packages
-    takes_encoder: bool = False
+    packages: tuple[str, ...] = ()  # that may not be installed, by their names in pip
+    takes_encoder: bool = False  # the user's, in place of these packages
     # what `score` takes: "copies" a Copy, a recording and its copy, sample by sample; "pairs" an
     # AlignedPair, a recording and a copy or the same sentence with its own timing; "speech" a
     # LabelledSpeech, one signal without a reference

@@ -73,9 +73,7 @@ class ReferenceFinder:
             text = texts.get(file.id, text)
             if file.kind == "file" and not text:
                 raise InputError(f"{file.file}: the table of --texts has no line of {file.id}")
-        return EvaluatedUtterance(
-            file.id, recorded, text, language, phones, written=file.text, audio=audio
-        )
+        return EvaluatedUtterance(file.id, recorded, text, language, phones, {}, file.text, audio)
 
     def _folder_of(self, file: SystemFile) -> Path:
         """Returns the folder of stage 1 of an utterance; of a copy: the source of its mel."""

@@ -9,15 +9,9 @@ from typing import Any, Literal
 import soundfile
 
 from models.base.results import METADATA, SINGLE
+from models.synthesizer.runs import results
 from models.synthesizer.runs.copy_synthesis import files_of
-from models.synthesizer.runs.results import (
-    CopyLine,
-    TestingSet,
-    TextLine,
-    parse_line,
-    read_rows,
-    utterances_of,
-)
+from models.synthesizer.runs.results import CopyLine, TestingSet, TextLine, parse_line
 from preprocessors.audio_folder import SUFFIXES
 from processors.audio.files import check_length
 from processors.records import TimedPhone
@@ -57,7 +51,7 @@ def read_system_files(folder: Path) -> list[SystemFile]:
         remedy = f"run stage 3, or correct --infer_output_dir; of a folder {others}"
         raise InputError(f"{path} is missing: {remedy}")
     try:
-        files = [_system_file(folder, row) for row in read_rows(folder)]
+        files = [_system_file(folder, row) for row in results.read_rows(folder)]
     except TypeError as error:
         raise InputError(f"{path}: not what stage 3 writes ({error}); run it again") from error
     except InputError as error:
@@ -103,7 +97,7 @@ def select_files(
         raise InputError(f"{fault}; run it, or correct --infer_dataset")
     if testing_set is None:
         return list(of_dataset.values())
-    split = utterances_of(processed, dataset, testing_set)
+    split = results.utterances_of(processed, dataset, testing_set)
     if missing := [utterance.id for utterance in split if utterance.id not in of_dataset]:
         fault = f"{len(missing)} utterances of the split {testing_set} were not synthesised"
         raise InputError(f"{fault} ({listed(missing)}): run stage 3")

@@ -29,6 +29,9 @@ class Work(NamedTuple):
     audio_s: float = 0.0
 
 
+Step = Callable[[], Work]
+
+
 class Call(NamedTuple):
     """One timed call."""
 
@@ -40,7 +43,7 @@ class Call(NamedTuple):
 class Subject(NamedTuple):
     """What is measured, and where."""
 
-    step: Callable[[], Work]
+    step: Step
     device: torch.device
     threads: int = 1  # of the CPU
 

@@ -24,16 +24,13 @@ class WindowReport:
     """Result of one window, the same in every process except for `utterances`."""
 
     counts: Mapping[Unit, int]  # valid elements, by unit
-    # mean per valid element over the window and all processes, without weights
+    # means per valid element over the window and all processes, without weights
     losses: dict[str, float] = field(default_factory=dict)
-    # gradient norm before clipping, by network
-    norms: dict[str, float] = field(default_factory=dict)
+    norms: dict[str, float] = field(default_factory=dict)  # of gradients before clipping
     # networks whose weights changed; fp16 also skips steps without a fault
     updated: set[str] = field(default_factory=set)
-    # what was not finite, by network whose step was skipped
-    faults: dict[str, str] = field(default_factory=dict)
-    # ids in this process that may have caused a fault
-    utterances: list[str] = field(default_factory=list)
+    faults: dict[str, str] = field(default_factory=dict)  # of networks whose step was skipped
+    utterances: list[str] = field(default_factory=list)  # ids that may have caused a fault
 
 
 class Validation(NamedTuple):

@@ -60,9 +60,7 @@ def score_characters(speech: "LabelledSpeech") -> MetricValue | None:
     return _error_rate(speech, cer, len(speech.words))
 
 
-def _error_rate(
-    speech: "LabelledSpeech", error: Callable[[str, str], Any], n: int
-) -> MetricValue | None:
+def _error_rate(speech: "LabelledSpeech", error: Callable[..., Any], n: int) -> MetricValue | None:
     """Returns percent, the hypothesis as the note; None without a text or a recogniser of it."""
     if not n or (hypothesis := speech.recognised_words) is None:
         return None

@@ -112,10 +112,8 @@ def words_of(text: str, language: str) -> str:
     english = is_english(language)  # a recogniser may return other scripts
     text = normalise_english(text, unknown="speak") if english else clean_characters(text)
     # letters, marks and numbers; of apostrophes, those inside words
-    characters = (
-        c if c == "'" or unicodedata.category(c)[0] in "LMN" else " " for c in text.lower()
-    )
-    return " ".join(word.strip("'") for word in "".join(characters).split() if word.strip("'"))
+    letters = (c if c == "'" or unicodedata.category(c)[0] in "LMN" else " " for c in text.lower())
+    return " ".join(word.strip("'") for word in "".join(letters).split() if word.strip("'"))
 
 
 def recognise(wav: np.ndarray, sample_rate: int) -> str:

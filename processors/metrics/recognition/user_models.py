@@ -29,12 +29,10 @@ class UserFunctionError(InputError):
 class UserModels:
     """Functions and transcripts of the user, for scoring. May be sent to other processes."""
 
-    # speech recogniser; None for pocketsphinx, which has English only
-    recogniser: TextRecogniser | None = None
+    recogniser: TextRecogniser | None = None  # None for pocketsphinx, which has English only
     # folder of hypotheses of any recogniser, `<id>.txt`; it takes precedence over a recogniser
     transcripts: Path | None = None
-    # its embeddings are compared by their cosine; None for the built-in encoder
-    encoder: SpeakerEncoder | None = None
+    encoder: SpeakerEncoder | None = None  # None for the built-in one
 
 
 @dataclass(frozen=True)

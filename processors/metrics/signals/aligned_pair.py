@@ -94,9 +94,7 @@ class AlignedPair:
         limits = np.array([side.n_frames - 1 for side in self.features])
         frame_s = self.features[0].frame_s
         for both in self.phones:
-            start, end = (
-                (np.array([phone[i] for phone in both]) - first) / frame_s for i in (1, 2)
-            )
+            start, end = ((np.array([p[i] for p in both]) - first) / frame_s for i in (1, 2))
             n = int(np.rint(end - start).max())
             shares = (np.arange(n)[:, None] + 0.5) / max(n, 1)  # (n, 1), the middle of each part
             frames = np.floor(start + shares * (end - start)).astype(int)  # (n, 2)
