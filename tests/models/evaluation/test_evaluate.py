@@ -12,31 +12,18 @@ import pytest
 import soundfile
 
 from models.evaluation import evaluate as evaluation
+from models.evaluation import results
 from models.evaluation.evaluate import warn_of_language
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
-from models.evaluation.results import (
-    Comparison,
-    Evaluation,
-    MeanScore,
-    System,
-    SystemReport,
-    mean_scores,
-)
+from models.evaluation.results import Evaluation, MeanScore, System, SystemReport, mean_scores
 from modules.mel import MelConfig
 from processors.audio.files import write_wav
 from processors.metrics.recognition.user_models import UserModels, load_function
 from processors.metrics.records import Copy, MetricValue
 from processors.metrics.registry import METRICS
 from processors.metrics.utterance_scorer import EvaluatedUtterance, ScoreColumn, UtteranceScores
-from tests.models.stage_3 import (
-    RATE,
-    copy_line,
-    make_store,
-    preprocess_of,
-    text_line,
-    write_copies,
-    write_results,
-)
+from tests.models import stage_3
+from tests.models.stage_3 import RATE, make_store, preprocess_of, text_line, write_results
 from utils.errors import InputError
 from utils.files import read_json, read_jsonl
 from utils.parallel import ChunkResult
@@ -60,7 +47,7 @@ def recogniser(monkeypatch):
 @pytest.fixture
 def copies(tmp_path) -> EvaluationInputs:
     """Copies of two recordings at half their level, with their texts."""
-    folder = write_copies(tmp_path, make_store(tmp_path))
+    folder = stage_3.write_copies(tmp_path, make_store(tmp_path))
     return EvaluationInputs((folder,), preprocess_of(tmp_path))
 
 
@@ -161,7 +148,7 @@ def test_synthesised_texts_have_word_errors_and_no_scores_of_copies(tmp_path, ca
 
 
 def test_recordings_without_a_text_have_no_word_error(tmp_path, caplog):
-    folder = write_copies(tmp_path, make_store(tmp_path, text=""))
+    folder = stage_3.write_copies(tmp_path, make_store(tmp_path, text=""))
     inputs = EvaluationInputs((folder,), preprocess_of(tmp_path))
     with caplog.at_level("INFO", "arion"):
         report = evaluate(inputs, EvaluationOptions(), n_jobs=1)
@@ -199,12 +186,12 @@ def test_only_a_data_set_or_a_whole_split_is_scored(tmp_path, copies):
 def write_wav_of_another(root: Path, wav: np.ndarray) -> None:
     """A file of the user's, next to the copies of the dataset."""
     write_wav(root / "mine.wav", wav * np.sin(np.arange(3000)), RATE)
-    line = copy_line("mine", root / "mine.wav", dataset="")
+    line = stage_3.copy_line("mine", root / "mine.wav", dataset="")
     write_results(root / "out", [line], [wav])
 
 
 def test_a_mean_over_several_vocoders_is_refused(tmp_path, copies):
-    line = copy_line("rec-001", tmp_path / "data" / "Anna", vocoder="another")
+    line = stage_3.copy_line("rec-001", tmp_path / "data" / "Anna", vocoder="another")
     write_results(copies.folders[0], [line], [np.full(16 * 64, 0.1)])
     with pytest.raises(InputError, match="holds files of several vocoders: a vocoder, another"):
         evaluate(copies, only("mel_l1"), n_jobs=1)
@@ -238,7 +225,7 @@ def write_levels(root: Path, store, **levels: float) -> list[Path]:
     """Copies of the test split at several levels, a folder each."""
     folders = []
     for name, level in levels.items():
-        write_copies(root, store, level).rename(root / name)
+        stage_3.write_copies(root, store, level).rename(root / name)
         folders.append(root / name)
     return folders
 
@@ -377,7 +364,7 @@ def test_a_recogniser_that_fails_ends_the_run_at_once_with_the_utterance(copies)
 
 
 def test_all_utterances_that_cannot_be_scored_are_listed(tmp_path):
-    folder = write_copies(tmp_path, make_store(tmp_path))
+    folder = stage_3.write_copies(tmp_path, make_store(tmp_path))
     for id in ("rec-008", "rec-009"):
         write_wav(folder / f"{id}.wav", np.full(50, 0.1), RATE)
     inputs = EvaluationInputs((folder,), preprocess_of(tmp_path))
@@ -467,7 +454,7 @@ def test_files_say_what_the_table_says_and_more(tmp_path):
 def test_the_file_of_a_comparison_has_folders_and_verdicts(tmp_path):
     differences = {"wer": MeanScore("%", "lower", -5.0, -6.0, -4.5, 50)}
     systems = tuple(System(name, tmp_path / name, report(scores={}), {}) for name in ("b", "a"))
-    comparisons = (Comparison("b", "a", differences),)
+    comparisons = (results.Comparison("b", "a", differences),)
     evaluation.write_results(Evaluation(systems, (), MelConfig(), comparisons, tmp_path))
     written = read_json(tmp_path / "comparison.json")
     assert written["confidence"] == 0.95

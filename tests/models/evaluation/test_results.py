@@ -6,15 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from models.evaluation.results import (
-    MeanScore,
-    System,
-    SystemReport,
-    compare,
-    estimate,
-    mean_scores,
-    verdict_of,
-)
+from models.evaluation import results
+from models.evaluation.results import MeanScore, System, compare, estimate, mean_scores, verdict_of
 from processors.metrics.records import MetricValue
 from processors.metrics.utterance_scorer import ScoreColumn, UtteranceScores
 
@@ -78,7 +71,7 @@ def system(name: str, **values: dict[str, MetricValue]) -> System:
         )
         for id in ids
     }
-    return System(name, Path(name), SystemReport(len(ids), 1.0, "", {}, {}), scored)
+    return System(name, Path(name), results.SystemReport(len(ids), 1.0, "", {}, {}), scored)
 
 
 def noisy(seed: int, mean: float, n: int = 50) -> dict[str, MetricValue]:

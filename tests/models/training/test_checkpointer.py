@@ -16,15 +16,8 @@ from models.checkpoint.folders import latest_checkpoint, steps_of
 from models.training.observing.scoring import PeriodicScoring
 from models.training.processes import random_states, restore_random_states
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
-from tests.models.training.small_tasks import (
-    PREPROCESS,
-    TinyGan,
-    TinyTask,
-    make_data,
-    make_processed,
-    make_trainer,
-    train_config,
-)
+from tests.models.training import small_tasks
+from tests.models.training.small_tasks import TinyGan, TinyTask, make_processed, make_trainer
 from tests.processes import Process
 from utils.errors import InputError
 
@@ -50,7 +43,9 @@ AVERAGED = {"optimizer": "lamb", "ema_decay": 0.9, "scheduler": "NoamLR"}
 
 def options(**changes):
     """Batches of crops, so that the data draw random numbers, too."""
-    return train_config(**({"batch_size": 4, "crop_phones": 4, "max_steps": 11} | changes))
+    return small_tasks.train_config(
+        **({"batch_size": 4, "crop_phones": 4, "max_steps": 11} | changes)
+    )
 
 
 def everything(trainer):
@@ -139,11 +134,14 @@ class Rambling(TinyTask):
 
 
 def scoring_of(store):
-    data = make_data(store, options())
+    data = small_tasks.make_data(store, options())
     recorded = LabelledSpeech(0.1 * torch.randn(2000).numpy(), 8000, "", "")
     batches = [data.validation_batch(item) for item in range(2)]
     return PeriodicScoring(
-        [(batch, recorded) for batch in batches], ["mcd", "v_uv_f1"], PREPROCESS.mel, seconds=99
+        [(batch, recorded) for batch in batches],
+        ["mcd", "v_uv_f1"],
+        small_tasks.PREPROCESS.mel,
+        seconds=99,
     )
 
 

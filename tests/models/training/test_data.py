@@ -25,15 +25,8 @@ from processors.extraction.fingerprint import Fingerprint, write_fingerprint
 from processors.records import WordPhones
 from processors.text.symbols import MARKS
 from processors.text.voice_phones import arpabet_vocabulary, nvidia_vocabulary
-from tests.models.training.small_tasks import (
-    PREPROCESS,
-    FeatureStore,
-    make_data,
-    make_features,
-    make_processed,
-    train_config,
-    write_voice_config,
-)
+from tests.models.training import small_tasks
+from tests.models.training.small_tasks import PREPROCESS, make_data, make_processed, train_config
 from tests.processors.mel_wavs import FRAMES, MEL, make_mel_wav_store
 from tests.processors.stores import write_finished, write_shard
 from utils.config import to_plain
@@ -157,7 +150,7 @@ GENERATOR = {
 
 
 def config_of(root, *overrides):
-    return load_config(write_voice_config(root), overrides)
+    return load_config(small_tasks.write_voice_config(root), overrides)
 
 
 def test_assets_come_from_all_datasets(tmp_path):
@@ -207,7 +200,7 @@ def test_the_vocabulary_with_espeak_is_the_phones_of_the_data(tmp_path):
 def test_the_trained_phones_are_those_of_the_training_split(tmp_path):
     folder = tmp_path / "data" / "mini"
     make_processed(folder)
-    rare = [make_features(i) for i in range(14)]
+    rare = [small_tasks.make_features(i) for i in range(14)]
     splits = read_splits(folder)
     for features, name in ((splits.valid[0], "OY1"), (splits.train[0], "ZH")):
         position = [item.id for item in rare].index(features)
@@ -230,13 +223,13 @@ def test_features_of_another_mel_are_refused(tmp_path):
 @pytest.mark.parametrize("n_workers", [0, 1])
 def test_a_faulty_utterance_is_named_in_one_line(tmp_path, n_workers):
     make_processed(tmp_path)
-    broken = [make_features(i) for i in range(14)]
+    broken = [small_tasks.make_features(i) for i in range(14)]
     broken[3].durations[0] += 1
     write_index(
         tmp_path, write_shard(tmp_path / "features" / "s.safetensors", broken, PREPROCESS.mel)
     )
     config = train_config(dataloader=DataLoaderConfig(num_worker=n_workers))
-    data = make_data(FeatureStore(tmp_path), config)
+    data = make_data(small_tasks.FeatureStore(tmp_path), config)
 
     with pytest.raises(InputError, match=r"^utt-003: durations sum to \d+ .*; run stage 1 again$"):
         list(windows(data.train, 1))
@@ -471,7 +464,7 @@ def make_mixed(root):
     make_processed(folder)
     words = (WordPhones(0, 1, 3, ("AA1", "B")),)
     items = [
-        replace(make_features(i), phones=LETTERS, durations=None, word_phones=words)
+        replace(small_tasks.make_features(i), phones=LETTERS, durations=None, word_phones=words)
         for i in range(14)
     ]
     write_index(folder, write_shard(folder / "features" / "s.safetensors", items, PREPROCESS.mel))

@@ -14,12 +14,8 @@ from models.checkpoint.loading import load_model
 from models.training import run as run_module
 from models.training.folder import shared_facts
 from processors.dataset.store import FeatureStore
-from tests.models.training.small_tasks import (
-    make_features,
-    make_processed,
-    write_corpus,
-    write_voice_config,
-)
+from tests.models.training import small_tasks
+from tests.models.training.small_tasks import make_processed, write_corpus, write_voice_config
 from tests.worlds.experiments import train_anew, trained_voice
 from utils.errors import InputError
 from utils.locks import locked
@@ -288,7 +284,7 @@ def test_the_log_has_the_run_its_configuration_and_the_global_batch(root, caplog
         run(root, 'train.tracker=["jsonl"]', "train.log_steps=1", *overrides)
     path = root / "ckpts" / "voice" / "log" / "metrics.jsonl"
     first, *rows = [json.loads(line) for line in path.read_text().splitlines()]
-    frames = [make_features(number).mel.shape[1] for number in range(10)]
+    frames = [small_tasks.make_features(number).mel.shape[1] for number in range(10)]
 
     assert (first["run"], first["step"]) == ("voice", 0)
     assert first["config"]["train.gradient_accumulation_step"] == 2

@@ -18,13 +18,8 @@ from models.training.observing.scoring import ScoringResult
 from models.training.observing.tracker import Validation
 from models.training.run import Run
 from models.training.trainer import Trainer
-from tests.models.training.small_tasks import (
-    TinyGan,
-    TinyTask,
-    make_processed,
-    make_trainer,
-    train_config,
-)
+from tests.models.training import small_tasks
+from tests.models.training.small_tasks import TinyTask, make_processed, make_trainer, train_config
 from utils.errors import InputError
 
 
@@ -96,7 +91,7 @@ def test_the_rate_of_each_update_is_that_of_the_schedule(store, checkpoints):
 
 
 def test_a_gan_trains_both_networks_and_exports_one(store, checkpoints):
-    task = TinyGan(torch.float32)
+    task = small_tasks.TinyGan(torch.float32)
     before = {
         name: [p.clone() for p in network.parameters()] for name, network in task.networks.items()
     }

@@ -9,20 +9,15 @@ from models.training.optimizers import build_optimizer
 from models.training.trainer import Updater
 from processors.dataset.batch import collate
 from processors.dataset.sampler import Draw
-from tests.models.training.small_tasks import (
-    TinyGan,
-    TinyTask,
-    make_data,
-    make_processed,
-    train_config,
-)
+from tests.models.training import small_tasks
+from tests.models.training.small_tasks import TinyGan, TinyTask, make_processed, train_config
 
 CPU = torch.device("cpu")
 
 
 @pytest.fixture
 def items(tmp_path):
-    data = make_data(make_processed(tmp_path), train_config())
+    data = small_tasks.make_data(make_processed(tmp_path), train_config())
     return [data.train.dataset.items[Draw(0, i)] for i in range(4)]
 
 

@@ -6,15 +6,8 @@ import pytest
 import soundfile
 
 from models.synthesizer.speech import faded_pieces
-from processors.metrics.checks import (
-    Fault,
-    check_clipping,
-    check_silence,
-    check_words,
-    faults_in,
-    faults_of,
-    flat_tops,
-)
+from processors.metrics import checks
+from processors.metrics.checks import Fault, check_clipping, check_silence, check_words, flat_tops
 from processors.metrics.recognition.labelled_speech import LabelledSpeech, RecognisedWord
 from processors.metrics.recognition.user_models import UserModels
 from processors.metrics.records import NotApplicableError
@@ -261,7 +254,7 @@ def said(places: list[int]) -> list[RecognisedWord]:
     ],
 )  # fmt: skip
 def test_jumps_that_undo_each_other_and_few_letters_are_no_faults(places, faults):
-    assert faults_of(said(list(places)), WORDS) == faults
+    assert checks.faults_of(said(list(places)), WORDS) == faults
 
 
 @pytest.mark.parametrize(
@@ -282,7 +275,7 @@ def test_jumps_that_undo_each_other_and_few_letters_are_no_faults(places, faults
     ],
 )  # fmt: skip
 def test_errors_of_the_recogniser_are_no_faults(heard, faults):
-    assert faults_in(heard.split(), WORDS) == faults
+    assert checks.faults_in(heard.split(), WORDS) == faults
 
 
 def hearing(heard: str, **changes) -> LabelledSpeech:

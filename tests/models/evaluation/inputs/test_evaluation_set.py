@@ -5,37 +5,25 @@ import numpy as np
 import pytest
 import soundfile
 
-from models.evaluation.inputs.evaluation_set import (
-    NATURAL,
-    add_natural,
-    add_references,
-    pair_files,
-    pair_systems,
-)
+from models.evaluation.inputs import evaluation_set
+from models.evaluation.inputs.evaluation_set import NATURAL, add_natural, add_references, pair_files
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
 from models.evaluation.inputs.references import COPY
 from models.evaluation.inputs.systems import SystemFile, read_system_files, sound_files
 from processors.audio.files import write_wav
 from processors.audio.frames import from_pcm16
-from tests.models.stage_3 import (
-    RATE,
-    TEXT,
-    make_store,
-    preprocess_of,
-    text_line,
-    write_copies,
-    write_results,
-)
+from tests.models import stage_3
+from tests.models.stage_3 import RATE, TEXT, make_store, preprocess_of, write_copies, write_results
 from utils.errors import InputError
 
 
 def build_evaluation_set(inputs, options):
-    return add_references(pair_systems(inputs, options), inputs, options)
+    return add_references(evaluation_set.pair_systems(inputs, options), inputs, options)
 
 
 def synthesise(folder, *ids, n_samples=900, **changes):
     """What stage 3 writes of these sentences."""
-    lines = [text_line(id, **changes) for id in ids]
+    lines = [stage_3.text_line(id, **changes) for id in ids]
     write_results(folder, lines, [np.full(n_samples, 0.1)] * len(ids))
     return read_system_files(folder)
 

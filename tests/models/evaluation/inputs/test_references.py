@@ -22,16 +22,8 @@ from processors.audio.frames import from_pcm16
 from processors.dataset.store import FEATURES, write_index, write_mel_config
 from processors.metrics.utterance_scorer import EvaluatedUtterance, read_waveform
 from processors.records import Features
-from tests.models.stage_3 import (
-    RATE,
-    TEXT,
-    copy_line,
-    make_store,
-    preprocess_of,
-    text_line,
-    write_copies,
-    write_results,
-)
+from tests.models import stage_3
+from tests.models.stage_3 import RATE, copy_line, make_store, text_line, write_copies, write_results
 from tests.models.synthesizer.test_vocoders import make_vocoder
 from tests.processors.stores import write_shard
 from utils.errors import InputError
@@ -42,7 +34,8 @@ SETTINGS = InferenceConfig(griffin_lim_iterations=4)
 
 def items(folder, root, **changes):
     return pair_files(
-        {"mine": read_system_files(folder)}, EvaluationInputs((), preprocess_of(root), **changes)
+        {"mine": read_system_files(folder)},
+        EvaluationInputs((), stage_3.preprocess_of(root), **changes),
     )
 
 
@@ -54,7 +47,7 @@ def test_a_copy_belongs_to_what_stage_1_stored_and_its_text_to_the_manifest(tmp_
         assert item.spoken["mine"].file == tmp_path / "out" / f"{item.id}.wav"
         assert item.spoken["mine"].is_copy
         assert np.array_equal(item.recorded(), from_pcm16(store.read(item.id).wav))
-        assert (item.text, item.language) == (TEXT, "en-us")
+        assert (item.text, item.language) == (stage_3.TEXT, "en-us")
 
 
 def test_a_copy_of_a_file_belongs_to_that_file(tmp_path):
@@ -79,7 +72,7 @@ def test_a_synthesised_sentence_belongs_to_its_recording_in_the_corpus(tmp_path)
 
 def write_aligned(root, id: str, audio) -> None:
     """An utterance whose phones stage 1 has aligned, from a hundredth of a second on."""
-    folder, mel = root / "data" / "Carl", preprocess_of(root).mel
+    folder, mel = root / "data" / "Carl", stage_3.preprocess_of(root).mel
     T = 5
     features = Features(
         id,

@@ -17,14 +17,8 @@ from models.synthesizer.runs.results import row_of
 from processors.audio.files import write_wav
 from processors.metrics.recognition.user_models import UserModels
 from processors.records import TimedPhone
-from tests.models.stage_3 import (
-    RATE,
-    copy_line,
-    make_store,
-    preprocess_of,
-    text_line,
-    write_results,
-)
+from tests.models import stage_3
+from tests.models.stage_3 import copy_line, make_store, preprocess_of, text_line, write_results
 from utils.errors import InputError
 from utils.files import append_jsonl
 
@@ -67,7 +61,7 @@ def test_what_a_killed_stage_3_has_recorded_is_scored_once_and_by_id(tmp_path):
 
 def test_sounds_that_stage_3_did_not_write_are_named_after_their_utterances(tmp_path):
     for name in ("b.wav", "a.wav"):
-        write_wav(tmp_path / name, np.full(9, 0.1), RATE)
+        write_wav(tmp_path / name, np.full(9, 0.1), stage_3.RATE)
     (tmp_path / "notes.txt").write_text("hello")
     assert read_system_files(tmp_path) == [
         SystemFile("a", tmp_path / "a.wav", "file"),

@@ -11,13 +11,9 @@ from models.evaluation.report.page import write_page
 from models.evaluation.results import Evaluation, System, SystemReport, compare, mean_scores
 from modules.mel import MelConfig
 from processors.audio.files import write_wav
+from processors.metrics import utterance_scorer
 from processors.metrics.records import MetricValue
-from processors.metrics.utterance_scorer import (
-    EvaluatedUtterance,
-    ScoreColumn,
-    SpeechFile,
-    UtteranceScores,
-)
+from processors.metrics.utterance_scorer import EvaluatedUtterance, ScoreColumn, UtteranceScores
 from processors.records import TimedPhone
 
 MEL = MelConfig(sample_rate=8000, n_fft=256, win_length=256, hop_length=64, n_mels=20, f_max=4000.0)
@@ -54,7 +50,9 @@ def item_of(
     for n, system in enumerate(systems):
         file = folder / f"{len(list(folder.iterdir()))}.wav"
         write_wav(file, tone(150 + 20 * n) if wav is None else wav, sample_rate)
-        spoken[system] = SpeechFile(file, PHONES if phones else (), is_copy=system == "copy")
+        spoken[system] = utterance_scorer.SpeechFile(
+            file, PHONES if phones else (), is_copy=system == "copy"
+        )
     return EvaluatedUtterance(
         id,
         partial(tone, 140.0, 0.5) if recorded else None,

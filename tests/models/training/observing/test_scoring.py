@@ -24,20 +24,10 @@ from processors.metrics.records import Copy, MetricValue
 from processors.metrics.registry import METRICS
 from processors.metrics.signals.acoustic_features import encode_speaker
 from processors.records import TimedPhone
-from tests.models.training.small_tasks import (
-    PREPROCESS,
-    TEXT,
-    make_data,
-    make_processed,
-    train_config,
-    write_corpus,
-)
-from tests.models.vocoder.small_hifigan import (
-    gan_config,
-    make_recording,
-    make_recordings,
-    make_segments,
-)
+from tests.models.training import small_tasks
+from tests.models.training.small_tasks import PREPROCESS, TEXT, train_config, write_corpus
+from tests.models.vocoder import small_hifigan
+from tests.models.vocoder.small_hifigan import gan_config, make_recordings, make_segments
 from tests.processors.metrics.packages import skip_without
 from utils.errors import InputError
 
@@ -311,12 +301,12 @@ def utterance_config(**changes):
 
 @pytest.fixture
 def store(tmp_path):
-    return make_processed(tmp_path / "data")
+    return small_tasks.make_processed(tmp_path / "data")
 
 
 @pytest.fixture
 def data(store):
-    return make_data(store, train_config())
+    return small_tasks.make_data(store, train_config())
 
 
 def test_an_acoustic_model_is_compared_with_the_span_of_its_features(tmp_path, store, data):
@@ -382,7 +372,7 @@ def test_a_vocoder_needs_no_corpus_and_uses_texts_if_there_are_any(tmp_path):
     write_corpus(tmp_path, store)
     shutil.rmtree(tmp_path / "corpus")
     _, first = choose_utterances(utterance_config(), data)[0]
-    wav = make_recording(int(first.id[-3:])).wav / np.float32(32768)
+    wav = small_hifigan.make_recording(int(first.id[-3:])).wav / np.float32(32768)
 
     assert np.array_equal(first.wav, wav)
     assert np.array_equal(alone.wav, wav)
