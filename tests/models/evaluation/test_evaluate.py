@@ -177,9 +177,8 @@ def test_only_a_data_set_or_a_whole_split_is_scored(tmp_path, copies):
         assert evaluate(copies, selection, n_jobs=1).utterances == n
     with pytest.raises(InputError, match=r"nothing of the dataset 'Bert' \(synthesised: Anna\)"):
         evaluate(copies, EvaluationOptions(("mel_l1",), "Bert"), n_jobs=1)
-    with pytest.raises(
-        InputError, match=r"6 utterances of the split train were not synthesised \(rec-"
-    ):
+    message = r"6 utterances of the split train were not synthesised \(rec-"
+    with pytest.raises(InputError, match=message):
         evaluate(copies, EvaluationOptions(("mel_l1",), "Anna", "train"), n_jobs=1)
 
 
@@ -209,15 +208,10 @@ def test_an_utterance_that_crashes_its_process_is_named(copies, monkeypatch):
 
 @pytest.mark.processes
 def test_processes_give_the_scores_of_one(copies):
-    def in_processes(backend: str) -> EvaluationInputs:
-        preprocess = copies.preprocess
-        fields = {**vars(preprocess), "backend": backend}
-        return replace(copies, preprocess=type(preprocess)(**fields))
-
-    reports = [
-        evaluate(in_processes(backend), only("mel_l1", "mstft"), n_jobs=2)
-        for backend in ("loky", "sequential")
-    ]
+    reports = []
+    for backend in ("loky", "sequential"):
+        inputs = replace(copies, preprocess=replace(copies.preprocess, backend=backend))
+        reports.append(evaluate(inputs, only("mel_l1", "mstft"), n_jobs=2))
     assert reports[0] == reports[1]
 
 
@@ -328,18 +322,16 @@ def test_a_metric_that_fails_leaves_all_other_scores(copies, monkeypatch, caplog
         raise IndexError("list index out of range")
 
     score = METRICS["mel_l1"].score
-    set_score(
-        monkeypatch, "mel_l1", lambda copy: fail(copy) if len(copy.wav) < 4000 else score(copy)
-    )
-    set_score(monkeypatch, "fpc", fail)
+    failing = {"mel_l1": lambda c: fail(c) if len(c.wav) < 4000 else score(c), "fpc": fail}
+    for name, function in failing.items():
+        set_score(monkeypatch, name, function)
     with caplog.at_level("WARNING", "arion"):
         report = evaluate(copies, EvaluationOptions(checks=("silence",)), n_jobs=1)
     assert report.scores["mel_l1"].n == 1
     assert report.scores["mstft"].n == 2
-    assert (
-        "no mel_l1 of 1 of 2 (fails: IndexError: list index out of range): rec-008" in caplog.text
-    )
-    assert report.skipped["fpc"] == "fails: IndexError: list index out of range"
+    fault = "fails: IndexError: list index out of range"
+    assert f"no mel_l1 of 1 of 2 ({fault}): rec-008" in caplog.text
+    assert report.skipped["fpc"] == fault
     rows = read_jsonl(copies.folders[0] / "scores.jsonl")
     failed = [name for name, why in rows[0]["unscored"].items() if why.startswith("fails")]
     assert failed == ["mel_l1"]
@@ -356,11 +348,9 @@ def test_a_recogniser_that_fails_ends_the_run_at_once_with_the_utterance(copies)
     options = EvaluationOptions(("mel_l1", "wer"), user_models=UserModels(recogniser=recogniser))
     with pytest.raises(InputError) as error:
         evaluation.evaluate(copies, options, 2)
-    line = str(error.value)
-    assert re.match(
-        r"rec-00[89]: \S+:boom fails: OSError: no model \(.*test_evaluate.py, line", line
-    )
-    assert "\n" not in line
+    fault = r"rec-00[89]: \S+:boom fails: OSError: no model \(.*test_evaluate.py, line"
+    assert re.match(fault, str(error.value))
+    assert "\n" not in str(error.value)
 
 
 def test_all_utterances_that_cannot_be_scored_are_listed(tmp_path):
@@ -411,44 +401,25 @@ def test_files_say_what_the_table_says_and_more(tmp_path):
     scored = [UtteranceScores("a", 1.23456, value, flags, unscored)]
     nats, percent = ScoreColumn("mel_l1", "nats", "lower"), ScoreColumn("wer", "%", "lower")
     scores = mean_scores([nats, percent], scored)
-    report = SystemReport(
-        1,
-        1.235,
-        "org/hifigan",
-        scores,
-        {"pesq": "no"},
-        {"silence": 1},
-        {"natural": {"wer": scores["wer"]}},
-    )
+    lists = {"pesq": "no"}, {"silence": 1}, {"natural": {"wer": scores["wer"]}}
+    report = SystemReport(1, 1.235, "org/hifigan", scores, *lists)
     one = System("a", tmp_path, report, {"a": scored[0]})
     evaluation.write_results(Evaluation((one,), (), MelConfig()))
-    assert [json.loads(row) for row in (tmp_path / "scores.jsonl").read_text().splitlines()] == [
-        {
-            "id": "a",
-            "seconds": 1.2346,
-            "mel_l1": 0.123457,
-            "wer": 50.0,
-            "weights": {"mel_l1": 7, "wer": 2},
-            "notes": {"wer": "hello word"},
-            "flags": {"silence": "2 s of it"},
-            "unscored": {"stoi": "no speech"},
-        }
-    ]
+    (row,) = read_jsonl(tmp_path / "scores.jsonl")
+    assert row == {
+        "id": "a", "seconds": 1.2346, "mel_l1": 0.123457, "wer": 50.0,
+        "weights": {"mel_l1": 7, "wer": 2}, "notes": {"wer": "hello word"},
+        "flags": {"silence": "2 s of it"}, "unscored": {"stoi": "no speech"},
+    }  # fmt: skip
     whole = json.loads((tmp_path / "scores.json").read_text())
     assert whole["scores"]["wer"] == {
         "unit": "%", "better": "lower", "mean": 50.0, "low": None, "high": None, "n": 1,
     }  # fmt: skip
     assert whole["references"]["natural"]["wer"] == whole["scores"]["wer"]
     assert whole | {"scores": {}, "references": {}} == {
-        "confidence": 0.95,
-        "utterances": 1,
-        "seconds": 1.235,
-        "vocoder": "org/hifigan",
-        "scores": {},
-        "skipped": {"pesq": "no"},
-        "flags": {"silence": 1},
-        "references": {},
-    }
+        "confidence": 0.95, "utterances": 1, "seconds": 1.235, "vocoder": "org/hifigan",
+        "scores": {}, "skipped": {"pesq": "no"}, "flags": {"silence": 1}, "references": {},
+    }  # fmt: skip
 
 
 def test_the_file_of_a_comparison_has_folders_and_verdicts(tmp_path):

@@ -190,28 +190,22 @@ def test_weights_of_another_model_are_refused(store, tmp_path):
     task.networks["model"].mel = torch.nn.Linear(6, 9)
     trainer = make_trainer(store, tmp_path / "run", options(), task)
 
-    with pytest.raises(
-        InputError, match=r"saved by another model than that of this config .*size mismatch"
-    ):
+    message = r"saved by another model than that of this config .*size mismatch"
+    with pytest.raises(InputError, match=message):
         trainer.checkpointer.resume(latest_checkpoint(tmp_path / "run"))
+
+
+POSITION, STATE = "trainer_state.json", "training_state.pt"
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        (
-            "trainer_state.json",
-            b"{}",
-            r"trainer_state.json .*\(KeyError\('random'\)\); remove this checkpoint",
-        ),
-        ("trainer_state.json", b"[]", r"trainer_state\.json or another file is damaged"),
-        (
-            "trainer_state.json",
-            b'{"random": [], "step": "x"}',
-            'step is "x", expected a whole numb',
-        ),
-        ("training_state.pt", b"", "not a file of tensors .*; remove this checkpoint"),
-        ("training_state.pt", None, "not a file of tensors .*; remove this checkpoint"),
+        (POSITION, b"{}", r"state.json .*\(KeyError\('random'\)\); remove this checkpoint"),
+        (POSITION, b"[]", r"trainer_state\.json or another file is damaged"),
+        (POSITION, b'{"random": [], "step": "x"}', 'step is "x", expected a whole numb'),
+        (STATE, b"", "not a file of tensors .*; remove this checkpoint"),
+        (STATE, None, "not a file of tensors .*; remove this checkpoint"),
     ],
 )
 def test_a_damaged_state_is_an_error_that_names_it(store, tmp_path, name, content, message):

@@ -54,14 +54,9 @@ def test_weights_decay_and_biases_and_norms_do_not(name):
     }
     decayed = {key for key, parameter in network.named_parameters() if decays[parameter]}
 
-    assert decayed == {
-        "embedding.weight",
-        "conv.parametrizations.weight.original0",
-        "conv.parametrizations.weight.original1",
-        "lstm.weight_ih_l0",
-        "lstm.weight_hh_l0",
-        "bias_map.weight",
-    }
+    conv = {f"conv.parametrizations.weight.original{n}" for n in (0, 1)}
+    lstm = {"lstm.weight_ih_l0", "lstm.weight_hh_l0"}
+    assert decayed == {"embedding.weight", "bias_map.weight", *conv, *lstm}
     assert set(decays.values()) == {0.0, 0.2}
     assert decays.keys() == set(network.parameters())
 
@@ -85,13 +80,8 @@ def test_without_weight_decay_there_is_one_group():
     assert group["params"] == list(network.parameters())
 
 
-SETTINGS = {
-    "lr": 0.02,
-    "betas": (0.9, 0.98),
-    "eps": 1e-9,
-    "weight_decay": 1e-2,
-    "max_grad_norm": 1.0,
-}
+SETTINGS = {"lr": 0.02, "betas": (0.9, 0.98), "eps": 1e-9, "weight_decay": 1e-2}
+SETTINGS["max_grad_norm"] = 1.0
 
 
 def norm(values):
@@ -341,14 +331,8 @@ def test_rates_are_those_of_the_schedule(scheduler, keys, rates):
 )
 def test_keys_that_a_schedule_reads_change_its_rates(scheduler):
     """All others, and no others, are named by `unread_keys`."""
-    changes = {
-        "num_warmup": 30,
-        "decay_steps": 25,
-        "end_lr": 0.2,
-        "power": 3.0,
-        "gamma": 0.4,
-        "milestones": (35,),
-    }
+    changes = {"num_warmup": 30, "decay_steps": 25, "end_lr": 0.2, "power": 3.0}
+    changes |= {"gamma": 0.4, "milestones": (35,)}
     start = {
         "multistep": {"milestones": (12,)},
         "NoamLR": {"num_warmup": 4, "milestones": (12,)},

@@ -22,15 +22,8 @@ from utils.errors import InputError
 
 LEARNED = "preprocess.aligner=learned"
 SIZES = ("model.aligner.hidden=8", "model.aligner.attention_channels=8")
-SCHEDULE = tuple(
-    f"model.aligner.{key}"
-    for key in (
-        "prior_end=1",
-        "binarization_weight=1",
-        "binarization_start=2",
-        "binarization_warmup=4",
-    )
-)
+KEYS = ("prior_end=1", "binarization_weight=1", "binarization_start=2", "binarization_warmup=4")
+SCHEDULE = tuple(f"model.aligner.{key}" for key in KEYS)
 
 
 AVERAGED = {"FastSpeech2": (), "FlowSpeech": ("train.ema_decay=0.9",)}  # as in the recipes

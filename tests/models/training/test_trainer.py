@@ -71,12 +71,8 @@ def test_steps_count_updates_not_micro_batches(store, checkpoints):
 
 
 def test_the_rate_of_each_update_is_that_of_the_schedule(store, checkpoints):
-    config = train_config(
-        max_steps=3,
-        scheduler="linear",
-        adam=AdamConfig(lr=0.4),
-        lr_scheduler=ScheduleConfig(num_warmup=2),
-    )
+    schedule, adam = ScheduleConfig(num_warmup=2), AdamConfig(lr=0.4)
+    config = train_config(max_steps=3, scheduler="linear", adam=adam, lr_scheduler=schedule)
     rates = []
 
     class RateRecorder(TinyTask):

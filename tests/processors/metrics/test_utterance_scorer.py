@@ -42,14 +42,8 @@ def metrics(monkeypatch):
 
     add(
         monkeypatch,
-        Metric(name="longer", family="copies", unit="s", better="lower", score=longer),
-        Metric(
-            name="nan",
-            family="copies",
-            better="lower",
-            needs="sound",
-            score=lambda _: MetricValue(math.nan),
-        ),
+        Metric("longer", longer, "lower", "s", family="copies"),
+        Metric("nan", lambda _: MetricValue(math.nan), "lower", "", "sound", family="copies"),
         speech_metric("level", level, needs="a text"),
         speech_metric("nowhere", level, packages=("no_such_package",)),
     )
@@ -146,10 +140,8 @@ def counting(monkeypatch):
     add(
         monkeypatch,
         speech_metric("speech", speech),
-        Metric(name="pair", family="pairs", unit="dB", better="lower", score=pair),
-        Metric(
-            name="copy", family="copies", unit="s", better="lower", score=lambda _: MetricValue(1.0)
-        ),
+        Metric("pair", pair, "lower", "dB", family="pairs"),
+        Metric("copy", lambda _: MetricValue(1.0), "lower", "s", family="copies"),
     )
     return calls
 

@@ -73,17 +73,9 @@ def test_a_synthesised_sentence_belongs_to_its_recording_in_the_corpus(tmp_path)
 def write_aligned(root, id: str, audio) -> None:
     """An utterance whose phones stage 1 has aligned, from a hundredth of a second on."""
     folder, mel = root / "data" / "Carl", stage_3.preprocess_of(root).mel
-    T = 5
-    features = Features(
-        id,
-        "carl",
-        ("<sil>", "AY1", "<.>"),
-        np.array([1, 3, 1]),
-        np.zeros((mel.n_mels, T), dtype=np.float32),
-        np.zeros(T, dtype=np.float32),
-        np.zeros(T, dtype=np.float32),
-        start=RATE // 100,
-    )
+    log_mel, durations = np.zeros((mel.n_mels, 5), dtype=np.float32), np.array([1, 3, 1])
+    content = ("<sil>", "AY1", "<.>"), durations, log_mel, log_mel[0], log_mel[0]
+    features = Features(id, "carl", *content, start=RATE // 100)
     shard = folder / FEATURES / "shard-00000.safetensors"
     write_index(folder, write_shard(shard, [features], mel))
     write_mel_config(folder, mel)
@@ -112,12 +104,9 @@ def test_recordings_may_lie_in_a_folder_and_have_another_rate(tmp_path):
     wav = np.sin(np.arange(8000) / 20) / 2
     write_wav(tmp_path / "given" / "wavs" / "text-0001.wav", wav, 2 * RATE)
     write_results(tmp_path / "out", [text_line("text-0001", dataset="")], [np.full(9, 0.1)])
-    (item,) = items(
-        tmp_path / "out",
-        tmp_path,
-        recordings=tmp_path / "given",
-        languages={"anna": "en-gb", "bert": "de"},
-    )
+    languages = {"anna": "en-gb", "bert": "de"}
+    given = tmp_path / "given"
+    (item,) = items(tmp_path / "out", tmp_path, recordings=given, languages=languages)
     assert len(item.recorded()) == 4000
     assert item.language == "en-gb"
 

@@ -83,16 +83,10 @@ def evaluation_of(
     references: tuple[str, ...] = (),
 ) -> Evaluation:
     """A run of stage 4 with these scores, by system."""
-    systems = tuple(
-        System(
-            name,
-            Path("ckpts") / name / "result",
-            _report_of(found),
-            {one.id: one for one in found},
-            is_reference=name in references,
-        )
-        for name, found in scored.items()
-    )
+    systems = []
+    for name, found in scored.items():
+        by_id, folder = {one.id: one for one in found}, Path("ckpts") / name / "result"
+        systems.append(System(name, folder, _report_of(found), by_id, name in references))
     references = tuple(system for system in systems if system.is_reference)
     systems = tuple(system for system in systems if not system.is_reference)
     comparisons = compare(systems, COLUMNS)
@@ -102,14 +96,9 @@ def evaluation_of(
 def _report_of(found: list[UtteranceScores]) -> SystemReport:
     checks = sorted({name for one in found for name in one.flags})
     flags = {name: sum(name in one.flags for one in found) for name in checks}
-    return SystemReport(
-        len(found),
-        sum(one.seconds for one in found),
-        "griffin-lim",
-        mean_scores(COLUMNS, found),
-        {"stoi": "not installed (pip install pystoi)"},
-        flags,
-    )
+    skipped = {"stoi": "not installed (pip install pystoi)"}
+    scores, seconds = mean_scores(COLUMNS, found), sum(one.seconds for one in found)
+    return SystemReport(len(found), seconds, "griffin-lim", scores, skipped, flags)
 
 
 class Page(HTMLParser):

@@ -68,9 +68,8 @@ def test_files_of_the_users_are_not_replaced(tmp_path):
     folder = tmp_path / "report_files"
     folder.mkdir()
     (folder / "thesis.txt").touch()
-    with pytest.raises(
-        InputError, match=r"holds thesis\.txt, which is not of a page: move it away"
-    ):
+    message = r"holds thesis\.txt, which is not of a page: move it away"
+    with pytest.raises(InputError, match=message):
         page_of(tmp_path / "report.html", [item_of(tmp_path, "a")])
     assert (folder / "thesis.txt").exists()
 

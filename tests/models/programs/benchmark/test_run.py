@@ -75,14 +75,9 @@ def test_two_precisions_train_in_one_process():
 
 
 def test_two_settings_are_compared_with_the_results_of_both():
-    options = Options(
-        model=["freevgl"],
-        mode=["training"],
-        batch_size=2,
-        steps=6,
-        small=True,
-        compare=["train.cut_mel_frame=16", "train.cut_mel_frame=32"],
-    )
+    compared = ["train.cut_mel_frame=16", "train.cut_mel_frame=32"]
+    sizes = {"batch_size": 2, "steps": 6, "small": True}
+    options = Options(model=["freevgl"], mode=["training"], compare=compared, **sizes)
     first, second, pair = run_benchmark(options)
     assert [first.setting, second.setting] == options.compare
     # as many utterances, of twice the frames
@@ -134,16 +129,10 @@ def test_options_without_an_effect_are_refused(options, message):
 
 
 def test_of_several_precisions_those_a_model_lacks_are_left_out():
-    options = Options(
-        model=["tacotron2"],
-        mode=["inference"],
-        precision=["fp32", "bf16"],
-        small=True,
-        longest=8,
-        warm_up=0,
-        steps=1,
-        overrides=["train.synthetic_utterances=20"],
-    )
+    sizes = {"small": True, "longest": 8, "warm_up": 0, "steps": 1}
+    few = ["train.synthetic_utterances=20"]
+    wanted = {"model": ["tacotron2"], "mode": ["inference"], "precision": ["fp32", "bf16"]}
+    options = Options(**wanted, **sizes, overrides=few)
     assert [result.setting for result in run_benchmark(options)] == ["precision=fp32"]
 
 
