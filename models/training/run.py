@@ -110,8 +110,8 @@ def open_run(
             if checkpoint is not None:
                 set_aside(checkpoints, step)
         accelerator.wait_for_everyone()
-        tracker = Tracker(folder)
-        run = Run(task, data, train, accelerator, checkpoints, tracker, resumes=checkpoint)
+        log = Tracker(folder)
+        run = Run(task, data, train, accelerator, checkpoints, log, resumes=checkpoint)
         if accelerator.is_main_process:
             name = folder.name if folder.is_absolute() else folder.as_posix()
             card = Card(name, config, assets, history)
@@ -126,10 +126,9 @@ def _observed(run: Run, folder: Path, card: Card, step: int) -> Iterator[Run]:
     """Adds tracker, model card and scores to a run; closes the tracker's logs after the block."""
     config, data = card.config, run.data
     utterances, frames = global_batch(config.train, data)
-    batch = {"utterances_per_update": utterances, "frames_per_update": frames}
-    tracked = TrackedRun(
-        folder, experiments.flat_config(config) | batch, card.assets.mel.sample_rate, step
-    )
+    facts = {"utterances_per_update": utterances, "frames_per_update": frames}
+    facts = experiments.flat_config(config) | facts
+    tracked = TrackedRun(folder, facts, card.assets.mel.sample_rate, step)
     with open_backends(config.train.trackers, tracked) as backends:
         yield run._replace(
             tracker=Tracker(folder, backends),

@@ -117,9 +117,9 @@ def _paired(
             items.append(finder.find(main))
         except MissingRecordingError as error:
             missing.append(f"{id}: {error}")
-    alone = [item.id for item in items if item.recorded is None]
+    alone = [f"{i.id}: of no dataset; give --recordings" for i in items if i.recorded is None]
     if missing or len(alone) < len(items):
-        missing += [f"{id}: of no dataset; give --recordings" for id in alone]
+        missing += alone
     refuse(missing, f"{what} have no recording to be compared with", len(by_utterance))
     mel = inputs.preprocess.mel
     spoken: dict[str, dict[str, SpeechFile]] = {item.id: {} for item in items}

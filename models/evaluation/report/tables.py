@@ -97,11 +97,10 @@ def columns_of(systems: Iterable[System]) -> list[Column]:
             scores.setdefault(name, []).append(score)
     columns = []
     for name, means in scores.items():
-        if name.endswith(OF_RECORDING) and name.removesuffix(OF_RECORDING) in scores:
-            continue
         base = name.removesuffix(DIFFERENCE)
         label = f"{base} difference" if base != name and base in scores else name
-        columns.append(Column(name, label, means[0].unit, means[0].better, digits_for(means)))
+        if not (name.endswith(OF_RECORDING) and name.removesuffix(OF_RECORDING) in scores):
+            columns.append(Column(name, label, means[0].unit, means[0].better, digits_for(means)))
     return columns
 
 
@@ -162,10 +161,8 @@ def difference_rows(
         scores = [comparison.differences.get(column.name) for comparison in comparisons]
         digits = digits_for(score for score in scores if score is not None)
         column = replace(column, digits=digits)
-        cells = [
-            None if score is None else _difference_cell(score, column, comparison, voices)
-            for score, comparison in zip(scores, comparisons, strict=True)
-        ]
+        both = zip(scores, comparisons, strict=True)
+        cells = [score and _difference_cell(score, column, one, voices) for score, one in both]
         if any(cells):
             rows.append(ScoreRow(column.label, column.unit, column.better, cells))
     return rows
@@ -219,12 +216,8 @@ def shown_utterance(
     recorded = [_value(present, name + OF_RECORDING) for name in names]
     values = [recorded if any(value is not None for value in recorded) else None]
     values += [[_value([scores], n) for n in names] if scores else None for scores in scored]
-    flags = [
-        (voice, *flag)
-        for voice, scores in enumerate(scored, 1)
-        if scores
-        for flag in scores.flags.items()
-    ]
+    present_by_voice = [(voice, scores) for voice, scores in enumerate(scored, 1) if scores]
+    flags = [(voice, *flag) for voice, scores in present_by_voice for flag in scores.flags.items()]
     seconds = round(present[0].seconds if present else 0.0, 2)
     return ShownUtterance(item.id, item.written or item.text, seconds, values, flags)
 

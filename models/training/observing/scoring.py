@@ -34,6 +34,7 @@ _UNAVAILABLE = (InputError, UtteranceError, OSError, ImportError)
 
 # a batch of a validation utterance alone, and its recording, cut to the span of its features
 ValidationUtterance = tuple[TtsBatch | VocoderBatch, LabelledSpeech]
+Values = Mapping[str, MetricValue]  # by column
 
 
 class ScoringResult(NamedTuple):
@@ -63,7 +64,7 @@ class PeriodicScoring:
         After an error, which is logged (with a traceback, if it is a bug), none is.
         """
         start = time.monotonic()
-        rows: list[Mapping[str, MetricValue]] = []
+        rows: list[Values] = []
         try:
             for batch, recorded in self.utterances:
                 if rows and time.monotonic() - start > self.seconds:
@@ -75,17 +76,14 @@ class PeriodicScoring:
                 is_copy = isinstance(batch, VocoderBatch)
                 rows.append(self._score(synthesise(batch), recorded, is_copy=is_copy))
         except Exception as error:  # noqa: BLE001  (no metric may end days of training)
-            is_bug = not isinstance(error, _UNAVAILABLE)
-            reason = error or repr(error)
+            is_bug, reason = not isinstance(error, _UNAVAILABLE), error or repr(error)
             _log.warning("no scores for the rest of this run: %s", reason, exc_info=is_bug)
             self.utterances, rows = [], []
         if not rows:
             return None
         return ScoringResult(self._means(rows), len(rows), time.monotonic() - start)
 
-    def _score(
-        self, sample: Sample, recorded: LabelledSpeech, *, is_copy: bool
-    ) -> Mapping[str, MetricValue]:
+    def _score(self, sample: Sample, recorded: LabelledSpeech, *, is_copy: bool) -> Values:
         """Scores one utterance: values by column, none for audio that is not finite."""
         from processors.metrics.utterance_scorer import UtteranceScorer
 
@@ -97,7 +95,7 @@ class PeriodicScoring:
         scorer = UtteranceScorer(Path(recorded.id), spoken, recorded, is_copy, self.mel)
         return {c: value for name in self.metrics for c, value in scorer.values(name).items()}
 
-    def _means(self, rows: Sequence[Mapping[str, MetricValue]]) -> Mapping[str, float]:
+    def _means(self, rows: Sequence[Values]) -> Mapping[str, float]:
         from processors.metrics.utterance_scorer import columns_of
 
         means = {}
