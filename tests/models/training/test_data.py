@@ -33,25 +33,14 @@ from utils.config import to_plain
 from utils.errors import InputError
 
 FEW = (
-    "train.synthetic_utterances=4",
-    "train.batch_size=1",
-    "train.max_steps=4",
-    "train.log_steps=1",
-    "train.valid_steps=1",
-    "train.save_steps=0",
-    "train.valid_samples=0",
-    "train.cut_mel_frame=16",
-    "train.tracker=none",
-    "train.mixed_precision=fp32",
-    "train.dataloader.num_worker=0",
-    # a rate at which four updates are enough
-    "train.scheduler=constant",
-    "train.lr_scheduler.num_warmup=4000",  # the defaults, which it does not read
-    "train.lr_scheduler.gamma=0.999",
-    "train.lr_scheduler.milestones=[]",
-    "train.optimizer=adam",
-    "train.adam.lr=0.01",
-    "train.adam.weight_decay=0",
+    *(f"train.{key}=4" for key in ("synthetic_utterances", "max_steps")),
+    *(f"train.{key}=1" for key in ("batch_size", "log_steps", "valid_steps")),
+    *("train.save_steps=0", "train.valid_samples=0", "train.dataloader.num_worker=0"),
+    *("train.cut_mel_frame=16", "train.tracker=none", "train.mixed_precision=fp32"),
+    # a rate at which four updates are enough; the defaults of keys that it does not read
+    *("train.scheduler=constant", "train.lr_scheduler.num_warmup=4000"),
+    *("train.lr_scheduler.gamma=0.999", "train.lr_scheduler.milestones=[]"),
+    *("train.optimizer=adam", "train.adam.lr=0.01", "train.adam.weight_decay=0"),
 )
 
 
@@ -110,10 +99,8 @@ def test_batches_hold_short_and_long_utterances_with_durations_that_fit(tmp_path
     [("letters", {"a", "<space>", "'"}), ("espeak", {"AA1"}), ("nvidia_english", {"@AA1", "A"})],
 )
 def test_the_symbols_are_of_the_kind_that_the_text_has(extractor, phones, tmp_path):
-    config = generated_config_of(
-        tmp_path, "tacotron2", f"preprocess.text.phone_extractor={extractor}"
-    )
-    assets = collect_assets(config)
+    text = f"preprocess.text.phone_extractor={extractor}"
+    assets = collect_assets(generated_config_of(tmp_path, "tacotron2", text))
     assert phones < set(assets.vocabulary.symbols)
     assert assets.trained_phones == set(assets.vocabulary.symbols) - set(MARKS[:1])
 
@@ -140,12 +127,8 @@ VOCODER_PREPROCESS = {
     **{"f_max": 4000, "mel_padding": "hifigan"},
 }
 GENERATOR = {
-    "resblock": "2",
-    "upsample_rates": [8, 8],
-    "upsample_kernel_sizes": [16, 16],
-    "upsample_initial_channel": 8,
-    "resblock_kernel_sizes": [3],
-    "resblock_dilation_sizes": [[1, 2]],
+    **{"upsample_rates": [8, 8], "upsample_kernel_sizes": [16, 16], "upsample_initial_channel": 8},
+    **{"resblock": "2", "resblock_kernel_sizes": [3], "resblock_dilation_sizes": [[1, 2]]},
 }
 
 
@@ -225,9 +208,8 @@ def test_a_faulty_utterance_is_named_in_one_line(tmp_path, n_workers):
     make_processed(tmp_path)
     broken = [small_tasks.make_features(i) for i in range(14)]
     broken[3].durations[0] += 1
-    write_index(
-        tmp_path, write_shard(tmp_path / "features" / "s.safetensors", broken, PREPROCESS.mel)
-    )
+    shard = tmp_path / "features" / "s.safetensors"
+    write_index(tmp_path, write_shard(shard, broken, PREPROCESS.mel))
     config = train_config(dataloader=DataLoaderConfig(num_worker=n_workers))
     data = make_data(small_tasks.FeatureStore(tmp_path), config)
 
@@ -331,9 +313,8 @@ def test_data_that_stage_1_did_not_finish_are_refused(tmp_path):
     folder = tmp_path / "data" / "mini"
     make_processed(folder)
     write_fingerprint(folder, Fingerprint({}, {}, "", {}, finished=False))
-    with pytest.raises(
-        InputError, match=r"mini/fingerprint\.json: stage 1 was not finished by this version"
-    ):
+    message = r"mini/fingerprint\.json: stage 1 was not finished by this version"
+    with pytest.raises(InputError, match=message):
         collect_assets(config_of(tmp_path))
 
 
@@ -395,10 +376,7 @@ def test_processes_share_an_epoch(recorded):
 
 
 def test_an_interrupted_epoch_continues_with_the_same_segments(recorded):
-    whole, rest = (
-        load(vocoder_config_of(recorded, batch_size=2)),
-        load(vocoder_config_of(recorded, batch_size=2)),
-    )
+    whole, rest = (load(vocoder_config_of(recorded, batch_size=2)) for _ in range(2))
     whole.sampler.set_epoch(5)
     expected = list(whole.train)
     rest.sampler.set_epoch(5, start=1)
@@ -498,6 +476,5 @@ def test_the_vocabulary_of_letters_has_marks_boundary_and_letters(tmp_path):
 def test_the_vocabulary_of_a_symbol_set_is_that_set(tmp_path):
     make_mixed(tmp_path)
     symbols = (MIXED[0], "preprocess.text.phone_extractor=nvidia_english")
-    assert collect_assets(config_of(tmp_path, *symbols)).vocabulary == nvidia_vocabulary(
-        "nvidia_english"
-    )
+    vocabulary = collect_assets(config_of(tmp_path, *symbols)).vocabulary
+    assert vocabulary == nvidia_vocabulary("nvidia_english")

@@ -115,9 +115,8 @@ def test_missing_files_are_listed_before_any_work(tmp_path):
     store = make_store(tmp_path)
     folder = write_copies(tmp_path, store)
     (folder / "rec-008.wav").unlink()
-    with pytest.raises(
-        InputError, match=r"1 of 2 files cannot be read as audio.*\n .*rec-008.*missing"
-    ):
+    message = r"1 of 2 files cannot be read as audio.*\n .*rec-008.*missing"
+    with pytest.raises(InputError, match=message):
         items(folder, tmp_path)
 
 
@@ -258,9 +257,8 @@ def test_another_recording_is_copied_again_and_the_others_are_kept(tmp_path, mad
 def test_another_mel_or_number_of_iterations_makes_all_again(tmp_path, made):
     one = [ITEMS[0]]
     resynthesise(one, griffin_lim(), INPUTS, tmp_path)
-    resynthesise(
-        one, griffin_lim(), inputs_of(dataclasses.replace(SETTINGS, batch_size=2)), tmp_path
-    )
+    other_batches = inputs_of(dataclasses.replace(SETTINGS, batch_size=2))
+    resynthesise(one, griffin_lim(), other_batches, tmp_path)
     assert made == ["a"]
     resynthesise(one, griffin_lim(), inputs_of(InferenceConfig(griffin_lim_iterations=5)), tmp_path)
     resynthesise(one, griffin_lim(MelConfig(padding="hifigan")), INPUTS, tmp_path)
@@ -293,9 +291,8 @@ def test_a_copy_that_was_being_replaced_is_made_again(tmp_path, made, monkeypatc
 
 
 def test_a_vocoder_that_diverged_is_an_error_that_names_the_utterance(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        GriffinLim, "generate", lambda *_, **__: iter([torch.full((1, 9), float("nan"))])
-    )
+    nan = torch.full((1, 9), float("nan"))
+    monkeypatch.setattr(GriffinLim, "generate", lambda *_, **__: iter([nan]))
     with pytest.raises(InputError, match=r"a: the vocoder gives values that are not finite"):
         resynthesise(ITEMS, griffin_lim(), INPUTS, tmp_path)
 
