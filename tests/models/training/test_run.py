@@ -55,18 +55,14 @@ def test_an_experiment_is_self_contained(root, monkeypatch):
     assert fault_of(folder / "checkpoints" / "step-00000004") == ""
     assert config["preprocess"]["processed_dir"] == "data"
     assert str(root) not in (folder / "config.json").read_text()
-    assert json.loads((folder / "speakers.json").read_text()) == [
-        {"name": "anna", "language": "en-us"},
-        {"name": "ben", "language": "en-us"},
-    ]
+    speakers = [{"name": name, "language": "en-us"} for name in ("anna", "ben")]
+    assert json.loads((folder / "speakers.json").read_text()) == speakers
 
 
 def test_two_runs_of_one_name_at_a_time_are_refused(root):
     folder = root / "ckpts" / "voice"
-    with (
-        locked(folder, ""),
-        pytest.raises(InputError, match="is using it; wait for its end, or give another --n"),
-    ):
+    message = "is using it; wait for its end, or give another --n"
+    with locked(folder, ""), pytest.raises(InputError, match=message):
         run(root)
     assert [path.name for path in folder.iterdir()] == [".lock"]
     run(root)
@@ -133,10 +129,8 @@ def test_a_moving_average_is_resumed_and_is_what_another_run_starts_from(root, m
     raw = load_model(folder, overrides=["inference.ema=false"])
     assert steps_of(folder / "checkpoints")[0] == 1
     assert fault_of(folder / "checkpoints" / "step-00000005") == ""
-    assert (
-        "| weights | moving average over the updates, decay 0.5 |"
-        in (folder / "README.md").read_text()
-    )
+    card = (folder / "README.md").read_text()
+    assert "| weights | moving average over the updates, decay 0.5 |" in card
 
     same = load_model(root / "ckpts" / "whole").network.state_dict()
     assert all(torch.equal(same[name], t) for name, t in spoken.network.state_dict().items())
@@ -330,9 +324,8 @@ def test_without_the_corpus_training_runs_without_scores(root, caplog):
     lines = [line for line in caplog.messages if "score" in line]
     assert len(lines) == 2
     assert re.search(r": utt-01\d\.wav: cannot be opened", lines[0])
-    assert re.fullmatch(
-        r"no scores during training: utt-01\d is not in .*manifest\.jsonl", lines[1]
-    )
+    lack = r"no scores during training: utt-01\d is not in .*manifest\.jsonl"
+    assert re.fullmatch(lack, lines[1])
 
 
 def test_what_differs_between_machines_is_left_out_of_what_they_agree_on(root):
