@@ -3,21 +3,11 @@
 import pytest
 
 from models.programs.compare.listening_test import make_test, read_answers
-from tests.models.evaluation.report.browser import Browser, find_browser
+from tests.models.evaluation.report.browser import IN_BROWSER
 from tests.models.evaluation.report.test_page_in_browser import wait_for
 from tests.models.programs.compare.test_listening_test import systems
 
-pytestmark = [
-    pytest.mark.page,
-    pytest.mark.skipif(find_browser() is None, reason="no Chromium or Chrome is installed"),
-]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    browser = Browser(tmp_path_factory.mktemp("profile"))
-    yield browser
-    browser.close()
+pytestmark = IN_BROWSER
 
 
 def press(browser, key):
