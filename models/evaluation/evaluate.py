@@ -44,16 +44,13 @@ def evaluate(
             utterances, or a metric is unknown or applies to no system.
     """
     options = options or EvaluationOptions()
-    user_models = options.user_models
-    selection = select_metrics(options)
+    mel, user_models = inputs.preprocess.mel, options.user_models
+    metrics, checks, _ = selection = select_metrics(options)
     data = evaluation_set.pair_systems(inputs, options)
-    # before the long work
-    check_applicable(selection, data.items[0], user_models)
+    check_applicable(selection, data.items[0], user_models)  # before the long work
     data = evaluation_set.add_references(data, inputs, options)
     transcripts = evaluation_set.transcripts_by_system(data, user_models.transcripts)
-    task = ScoringTask(
-        selection.metrics, inputs.preprocess.mel, selection.checks, user_models, transcripts
-    )
+    task = ScoringTask(metrics, mel, checks, user_models, transcripts)
     scored = _score_all(data.items, task, n_jobs or n_cores(), inputs.preprocess.backend)
     skipped = without_result(scored)
     reasons = {name: skipped[name] for name in data.vocoders}
@@ -63,16 +60,12 @@ def evaluate(
     if user_models.encoder is None and any("similarity" in s.report.scores for s in reports):
         _log.info("similarity: by %s (or your --speaker_encoder)", BUILT_IN)
     systems = tuple(system for system in reports if not system.is_reference)
+    references = tuple(system for system in reports if system.is_reference)
+    items = tuple(item for item in data.items if systems[0].name in item.spoken)
     # without the columns of recordings
-    columns = [c for c in scoring.columns_of(selection.metrics) if c.name in METRICS]
-    evaluation = Evaluation(
-        systems,
-        tuple(item for item in data.items if systems[0].name in item.spoken),
-        inputs.preprocess.mel,
-        results.compare(systems, columns),
-        data.output,
-        tuple(system for system in reports if system.is_reference),
-    )
+    columns = [c for c in scoring.columns_of(metrics) if c.name in METRICS]
+    comparisons = results.compare(systems, columns)
+    evaluation = Evaluation(systems, items, mel, comparisons, data.output, references)
     write_results(evaluation)
     warn_of_language(evaluation)
     return evaluation
@@ -94,16 +87,11 @@ def check_applicable(
     selection: MetricSelection, utterance: EvaluatedUtterance, user_models: UserModels
 ) -> None:
     """Refuses metrics that apply to no system, by one of the utterances, which are alike."""
-    recorded = utterance.recorded is not None
-    reasons = {
-        system: {
-            name: scoring.lack(
-                METRICS[name], user_models, recorded=recorded, is_copy=spoken.is_copy
-            )
-            for name in selection.metrics
-        }
-        for system, spoken in utterance.spoken.items()
-    }
+    lack = partial(scoring.lack, recorded=utterance.recorded is not None)
+    reasons = {}
+    for system, spoken in utterance.spoken.items():
+        lack_of = partial(lack, user_models=user_models, is_copy=spoken.is_copy)
+        reasons[system] = {name: lack_of(METRICS[name]) for name in selection.metrics}
     refuse_without_result(selection, reasons)
 
 

@@ -84,8 +84,8 @@ class ReferenceFinder:
         folders = [processed / name for name in ((file.dataset,) if file.dataset else names)]
         holding = [folder for folder in folders if file.id in self._manifest(folder)]
         if len(holding) > 1:
-            names = " and ".join(path.name for path in holding)
-            raise InputError(f"{file.file}: an utterance of {names}; say which by --infer_dataset")
+            both = " and ".join(path.name for path in holding)
+            raise InputError(f"{file.file}: an utterance of {both}; say which by --infer_dataset")
         return (holding or folders or [processed])[0]
 
     def _audio_of(self, file: SystemFile, folder: Path, utterance: Utterance | None) -> Path | None:
