@@ -29,9 +29,6 @@ class Work(NamedTuple):
     audio_s: float = 0.0
 
 
-Step = Callable[[], Work]
-
-
 class Call(NamedTuple):
     """One timed call."""
 
@@ -43,7 +40,7 @@ class Call(NamedTuple):
 class Subject(NamedTuple):
     """What is measured, and where."""
 
-    step: Step
+    step: Callable[[], Work]
     device: torch.device
     threads: int = 1  # of the CPU
 

@@ -20,15 +20,7 @@ from config.schema import Config, VocoderPrecision
 from models.base.devices import training_precision
 from models.base.model import TtsOutput
 from models.base.registry import load_config, model_names, model_of
-from models.programs.benchmark.results import (
-    Result,
-    Step,
-    Subject,
-    Work,
-    figures_of,
-    measure,
-    ratios_of,
-)
+from models.programs.benchmark.results import Result, Subject, Work, figures_of, measure, ratios_of
 from models.synthesizer.synthesizer import Synthesizer
 from models.training.data import ProcessRank, collect_assets, load_data
 from models.training.observing.tracker import Tracker
@@ -73,7 +65,7 @@ def synthesis_step(
     longest: int = 0,
     *,
     repeated: bool = False,
-) -> Step:
+) -> Callable[[], Work]:
     """Builds a network with random weights; the returned function synthesises the next batch.
 
     Acoustic models are given the durations of the validation utterances (Tacotron 2: the number of
@@ -148,7 +140,9 @@ def cut(item: TtsItem, longest: int) -> TtsItem:
     return item._replace(phone_ids=item.phone_ids[:n_phones], durations=durations, mel=mel)
 
 
-def speech_steps(voice: str, vocoder: str | None, device: torch.device) -> Mapping[str, Step]:
+def speech_steps(
+    voice: str, vocoder: str | None, device: torch.device
+) -> Mapping[str, Callable[[], Work]]:
     """Loads a voice and a vocoder; the returned functions speak the next of three texts.
 
     "text" is normalisation and phones alone; "first sound" ends with the first piece.
@@ -170,7 +164,7 @@ def speech_steps(voice: str, vocoder: str | None, device: torch.device) -> Mappi
     return {name: partial(step, part, cycle(TEXTS)) for name, part in parts.items()}
 
 
-def training_step(config: Config, device: torch.device) -> Step:
+def training_step(config: Config, device: torch.device) -> Callable[[], Work]:
     """Builds an experiment; the returned function runs one update. Nothing is saved."""
     loader = replace(config.train.dataloader, num_worker=0)
     train = replace(config.train, dataloader=loader, tracker="none", log_steps=0, valid_samples=0)
