@@ -184,22 +184,14 @@ def test_tensors_of_only_one_model_are_listed(trained):
 def test_an_encoder_of_prosody_in_only_one_of_both_models_is_warned_of(trained, caplog):
     other = trained.with_name("other")
     own_encoder = "model.variance_predictor.own_encoder=true"
-    task, assets = task_of(trained, own_encoder)
-    initialise(task, assets, trained)
-    (warning,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
-    assert "other weights in duration_predictor, energy, pitch, prosody_encoder; to take" in warning
-
     train_anew(trained.parents[1] / "exp_config.json", own_encoder, name="other")
-    caplog.clear()
-    task, assets = task_of(trained)
-    initialise(task, assets, other)
-    (warning,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
-    assert "other weights in duration_predictor, energy, pitch, prosody_encoder; to take" in warning
-
-    caplog.clear()
-    task, assets = task_of(trained)
-    initialise(task, assets, trained)
-    assert not [record for record in caplog.records if record.levelno == logging.WARNING]
+    parts = "duration_predictor, energy, pitch, prosody_encoder"
+    for source, overrides, n in ((trained, [own_encoder], 1), (other, [], 1), (trained, [], 0)):
+        caplog.clear()
+        initialise(*task_of(trained, *overrides), source)
+        warnings = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+        assert len(warnings) == n
+        assert all(f"other weights in {parts}; to take" in warning for warning in warnings)
 
 
 def test_edges_of_bins_on_another_scale_are_not_copied(trained):
@@ -318,30 +310,19 @@ def test_resumed_training_still_changes_only_the_new_speaker(tmp_path):
     assert torch.equal(speak(before, 1), speak(after, 1))
 
 
-def test_a_speaker_of_the_voice_is_refused(tmp_path):
-    old = voice_of(tmp_path / "old", ("anna", "ben"))
-    with pytest.raises(InputError, match="ben is a speaker of the voice already"):
-        add_speaker(tmp_path / "new", old, speaker="ben")
-
-
-def test_without_a_voice_it_is_refused(tmp_path):
-    with pytest.raises(InputError, match="name it by --init_from"):
-        add_speaker(tmp_path / "new", None)
-
-
-def test_weight_decay_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"adam.weight_decay is 0.1, which would change all"):
-        add_speaker(tmp_path / "new", None, "train.adam.weight_decay=0.1")
-
-
 @pytest.mark.parametrize(
-    ("override", "message"),
+    ("has_voice", "speaker", "overrides", "message"),
     [
-        ("model.use_postnet=false", "in postnet; use the model section of its config"),
-        ("model.variance_embedding.pitch_quantization=log", "other weights in pitch;"),
+        (True, "anna", [], "anna is a speaker of the voice already"),
+        (False, "cara", [], "name it by --init_from"),
+        (False, "cara", ["train.adam.weight_decay=0.1"], "weight_decay is 0.1, which would change"),
+        (True, "cara", ["model.use_postnet=false"], "in postnet; use the model section of its con"),
+        (True, "cara", ["model.variance_embedding.pitch_quantization=log"], "weights in pitch;"),
     ],
 )
-def test_another_network_than_that_of_the_voice_is_refused(tmp_path, override, message):
-    old = voice_of(tmp_path / "old", ("anna",))
+def test_speakers_that_cannot_be_added_are_refused(
+    tmp_path, has_voice, speaker, overrides, message
+):
+    old = voice_of(tmp_path / "old", ("anna",)) if has_voice else None
     with pytest.raises(InputError, match=message):
-        add_speaker(tmp_path / "new", old, override)
+        add_speaker(tmp_path / "new", old, *overrides, speaker=speaker)

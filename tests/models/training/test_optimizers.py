@@ -258,9 +258,8 @@ def test_noam_is_the_schedule_of_nvidias_fastpitch():
 
 
 def test_exponential_falls_by_epoch():
-    rates = [rate(5, epoch, scheduler="exponential", gamma=0.5) for epoch in (0, 1, 3)]
-
-    assert rates == [0.5, 0.25, 0.0625]
+    for epoch, expected in ((0, 0.5), (1, 0.25), (3, 0.0625)):
+        assert rate(5, epoch, scheduler="exponential", gamma=0.5) == expected
 
 
 @pytest.mark.parametrize("power", [1.0, 2.0, 0.5])
@@ -277,15 +276,18 @@ def test_polynomial_falls_to_its_end(power):
 
 
 def test_polynomial_of_power_one_without_an_end_is_linear():
-    options = {"num_warmup": 20}
-    updates = range(1, 120)
-
-    assert [rate(u, scheduler="polynomial", **options) for u in updates] == pytest.approx(
-        [rate(u, scheduler="linear", **options) for u in updates]
+    polynomial, linear = (
+        [rate(update, scheduler=name, num_warmup=20) for update in range(1, 120)]
+        for name in ("polynomial", "linear")
     )
+    assert polynomial == pytest.approx(linear)
 
 
 EIGHTH = 1 + math.cos(math.pi / 4)  # of a turn
+TO_A_TENTH = {"num_warmup": 20, "decay_steps": 40, "end_lr": 0.1}
+SQUARED = {"num_warmup": 20, "decay_steps": 60, "end_lr": 0.1, "power": 2.0}
+BY_STEPS = {"gamma": 0.5, "num_warmup": 4, "decay_steps": 10}
+IN_STEPS = {"num_warmup": 4, "gamma": 0.3, "milestones": (9, 20)}
 
 
 @pytest.mark.parametrize(
@@ -294,30 +296,18 @@ EIGHTH = 1 + math.cos(math.pi / 4)  # of a turn
         ("constant", {}, {1: 0.5, 99: 0.5}),
         ("linear", {"num_warmup": 20}, {10: 0.25, 20: 0.5, 60: 0.25, 100: 0, 200: 0}),
         ("polynomial", {"num_warmup": 20}, {10: 0.25, 20: 0.5, 60: 0.25, 100: 0, 200: 0}),
-        (
-            "polynomial",
-            {"num_warmup": 20, "decay_steps": 60, "end_lr": 0.1, "power": 2.0},
-            {10: 0.25, 20: 0.5, 50: 0.1 + 0.4 * 0.5**2, 80: 0.1, 99: 0.1},
-        ),
+        ("polynomial", SQUARED, {10: 0.25, 20: 0.5, 50: 0.1 + 0.4 * 0.5**2, 80: 0.1, 99: 0.1}),
         ("NoamLR", {"num_warmup": 4}, {1: 0.0625, 4: 0.25, 16: 0.125}),
         ("cosine", {"num_warmup": 20}, {10: 0.25, 20: 0.5, 40: 0.25 * EIGHTH, 60: 0.25, 100: 0}),
         (
             "cosine",
-            {"num_warmup": 20, "decay_steps": 40, "end_lr": 0.1},
+            TO_A_TENTH,
             {10: 0.25, 20: 0.5, 30: 0.1 + 0.2 * EIGHTH, 40: 0.3, 60: 0.1, 90: 0.1},
         ),
         ("exponential", {"gamma": 0.5}, {5: 0.0625}),  # of epoch 3
-        (
-            "exponential",
-            {"gamma": 0.5, "num_warmup": 4, "decay_steps": 10},
-            {1: 0.125, 4: 0.5, 14: 0.25, 19: 0.5 * 0.5**1.5, 24: 0.125},
-        ),
+        ("exponential", BY_STEPS, {1: 0.125, 4: 0.5, 14: 0.25, 19: 0.5 * 0.5**1.5, 24: 0.125}),
         ("multistep", {"gamma": 0.1, "milestones": (10,)}, {10: 0.5, 11: 0.05}),
-        (
-            "NoamLR",
-            {"num_warmup": 4, "gamma": 0.3, "milestones": (9, 20)},
-            {9: 0.5 / 3, 16: 0.5 / 4 * 0.3, 25: 0.5 / 5 * 0.09},
-        ),
+        ("NoamLR", IN_STEPS, {9: 0.5 / 3, 16: 0.5 / 4 * 0.3, 25: 0.5 / 5 * 0.09}),
     ],
 )
 def test_rates_are_those_of_the_schedule(scheduler, keys, rates):
