@@ -27,9 +27,9 @@ from processors.text.symbols import MARKS
 from processors.text.voice_phones import arpabet_vocabulary, nvidia_vocabulary
 from tests.models.training import small_tasks
 from tests.models.training.small_tasks import PREPROCESS, make_data, make_processed, train_config
+from tests.models.vocoder.small_hifigan import write_vocoder_config
 from tests.processors.mel_wavs import FRAMES, MEL, make_mel_wav_store
 from tests.processors.stores import write_finished, write_shard
-from utils.config import to_plain
 from utils.errors import InputError
 
 FEW = (
@@ -122,14 +122,6 @@ def test_resuming_on_other_data_is_refused(tmp_path):
 
 
 CPU = torch.device("cpu")
-VOCODER_PREPROCESS = {
-    **{"sample_rate": 8000, "n_fft": 256, "win_length": 256, "hop_length": 64, "n_mels": 8},
-    **{"f_max": 4000, "mel_padding": "hifigan"},
-}
-GENERATOR = {
-    **{"upsample_rates": [8, 8], "upsample_kernel_sizes": [16, 16], "upsample_initial_channel": 8},
-    **{"resblock": "2", "resblock_kernel_sizes": [3], "resblock_dilation_sizes": [[1, 2]]},
-}
 
 
 def config_of(root, *overrides):
@@ -319,19 +311,10 @@ def test_data_that_stage_1_did_not_finish_are_refused(tmp_path):
 
 
 def vocoder_config_of(root, *overrides, dataset=("mini",), **train):
-    plain = {
-        "task": "vocoder",
-        "model_type": "HiFiGAN",
-        "dataset": list(dataset),
-        "dataset_path": dict.fromkeys(dataset, "corpus"),
-        "log_dir": str(root / "ckpts"),
-        "model": {"generator": GENERATOR},
-        "preprocess": VOCODER_PREPROCESS | {"processed_dir": str(root / "data")},
-        "train": to_plain(train_config(cut_mel_frame=16, **train)),
-    }
-    path = root / "exp_config.json"
-    path.write_text(json.dumps(plain))
-    return load_config(path, overrides)
+    path = write_vocoder_config(root, **({"batch_size": 3, "cut_mel_frame": 16} | train))
+    names, paths = json.dumps(dataset), json.dumps(dict.fromkeys(dataset, "corpus"))
+    settings = (f"dataset={names}", f"dataset_path={paths}", "preprocess.mel_padding=hifigan")
+    return load_config(path, [*settings, *overrides])
 
 
 @pytest.fixture
