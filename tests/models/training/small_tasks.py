@@ -31,9 +31,8 @@ from tests.processors.stores import write_finished, write_shard
 from utils.config import to_plain
 from utils.seed import seed_everything
 
-PREPROCESS = PreprocessConfig(
-    sample_rate=8000, n_fft=256, win_length=256, hop_length=64, n_mels=8, f_max=4000
-)
+LENGTHS = {"n_fft": 256, "win_length": 256, "hop_length": 64}  # samples
+PREPROCESS = PreprocessConfig(sample_rate=8000, **LENGTHS, n_mels=8, f_max=4000)
 PHONES = ("AA1", "B", "D", "IY0", "S", "T")
 TEXT = "One two."  # of every recording
 

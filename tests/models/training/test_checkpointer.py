@@ -43,9 +43,8 @@ AVERAGED = {"optimizer": "lamb", "ema_decay": 0.9, "scheduler": "NoamLR"}
 
 def options(**changes):
     """Batches of crops, so that the data draw random numbers, too."""
-    return small_tasks.train_config(
-        **({"batch_size": 4, "crop_phones": 4, "max_steps": 11} | changes)
-    )
+    defaults = {"batch_size": 4, "crop_phones": 4, "max_steps": 11}
+    return small_tasks.train_config(**(defaults | changes))
 
 
 def everything(trainer):
@@ -137,12 +136,8 @@ def scoring_of(store):
     data = small_tasks.make_data(store, options())
     recorded = LabelledSpeech(0.1 * torch.randn(2000).numpy(), 8000, "", "")
     batches = [data.validation_batch(item) for item in range(2)]
-    return PeriodicScoring(
-        [(batch, recorded) for batch in batches],
-        ["mcd", "v_uv_f1"],
-        small_tasks.PREPROCESS.mel,
-        seconds=99,
-    )
+    utterances, mel = [(batch, recorded) for batch in batches], small_tasks.PREPROCESS.mel
+    return PeriodicScoring(utterances, ["mcd", "v_uv_f1"], mel, seconds=99)
 
 
 def test_scores_between_updates_do_not_change_the_run(store, tmp_path):

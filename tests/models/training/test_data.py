@@ -350,9 +350,8 @@ def test_an_epoch_holds_one_segment_of_every_training_recording(recorded):
 
 
 def test_processes_share_an_epoch(recorded):
-    parts = [
-        load(vocoder_config_of(recorded, batch_size=2), ProcessRank(rank, 2)) for rank in range(2)
-    ]
+    config = vocoder_config_of(recorded, batch_size=2)
+    parts = [load(config, ProcessRank(rank, 2)) for rank in range(2)]
     ids = [id for part in parts for batch in part.train for id in batch.ids]
     assert len(parts[0].sampler) == len(parts[1].sampler)
     assert sorted(ids) == [f"rec-{number:03d}" for number in range(6)]
@@ -424,10 +423,8 @@ def make_mixed(root):
     folder = root / "data" / "mini"
     make_processed(folder)
     words = (WordPhones(0, 1, 3, ("AA1", "B")),)
-    items = [
-        replace(small_tasks.make_features(i), phones=LETTERS, durations=None, word_phones=words)
-        for i in range(14)
-    ]
+    changes = {"phones": LETTERS, "durations": None, "word_phones": words}
+    items = [replace(small_tasks.make_features(i), **changes) for i in range(14)]
     write_index(folder, write_shard(folder / "features" / "s.safetensors", items, PREPROCESS.mel))
     (folder / "phones.json").write_text(json.dumps(dict.fromkeys(LETTERS, 1)))
     write_finished(folder, aligner="learned")

@@ -45,9 +45,8 @@ def small_model(name):
         return TinyTask()
     package, tests, statistics = MODELS.get(name, (tacotron2, test_tacotron2, ()))
     torch.manual_seed(0)
-    network = vars(package)[name](
-        tests.SMALL, len(arpabet_vocabulary()), PREPROCESS.mel, *statistics
-    )
+    sizes = tests.SMALL, len(arpabet_vocabulary()), PREPROCESS.mel
+    network = vars(package)[name](*sizes, *statistics)
     return vars(package)[f"{name}Task"](network, Assets(PREPROCESS.mel))
 
 
@@ -89,9 +88,8 @@ def test_fixed_shapes_give_the_update_of_the_same_batches_without_them(store, tm
         data = small_tasks.make_data(store, train_config(**BUCKETS))
         config = train_config(max_steps=0, max_epoch=2, **shapes)
         if not shapes:  # the same utterances in each batch, without padding to a shape
-            data.train.dataset.collator = small_tasks.make_data(
-                store, config
-            ).train.dataset.collator
+            plain = small_tasks.make_data(store, config)
+            data.train.dataset.collator = plain.train.dataset.collator
         trainer = make_trainer(store, tmp_path / str(len(shapes)), config, data=data)
         trainer.fit()
         weights.append(trainer.run.task.networks["model"].state_dict())

@@ -17,10 +17,8 @@ def test_the_optimizer_has_the_config_and_leaves_frozen_parameters_out(name, kin
     network = nn.Linear(2, 2)
     network.bias.requires_grad_(False)
     norm = {"max_grad_norm": 3.0} if name == "lamb" else {}
-    config = train_config(
-        optimizer=name,
-        adam=AdamConfig(lr=0.1, betas=(0.8, 0.9), eps=1e-6, weight_decay=0.2, **norm),
-    )
+    adam = AdamConfig(lr=0.1, betas=(0.8, 0.9), eps=1e-6, weight_decay=0.2, **norm)
+    config = train_config(optimizer=name, adam=adam)
     optimizer = build_optimizer(network, config)
     (group,) = optimizer.param_groups
 
@@ -228,9 +226,8 @@ def test_each_group_has_its_own_weight_decay():
 
 
 def rate(update, epoch=0, last=100, *, scheduler, **schedule):
-    config = train_config(
-        adam=AdamConfig(lr=0.5), scheduler=scheduler, lr_scheduler=ScheduleConfig(**schedule)
-    )
+    keys, adam = ScheduleConfig(**schedule), AdamConfig(lr=0.5)
+    config = train_config(adam=adam, scheduler=scheduler, lr_scheduler=keys)
     return learning_rate(config, update, epoch, last)
 
 
@@ -245,9 +242,8 @@ def test_noam_rises_linearly_and_falls_with_the_square_root():
 
 def test_noam_is_the_schedule_of_nvidias_fastpitch():
     """0.1 * n / 1000^1.5 up to update 1000, then 0.1 / sqrt(n)."""
-    config = train_config(
-        adam=AdamConfig(lr=0.1), scheduler="NoamLR", lr_scheduler=ScheduleConfig(num_warmup=1000)
-    )
+    adam, warmup = AdamConfig(lr=0.1), ScheduleConfig(num_warmup=1000)
+    config = train_config(adam=adam, scheduler="NoamLR", lr_scheduler=warmup)
     found = {n: learning_rate(config, n, 0, 0) for n in (1, 500, 999, 1000, 1001, 4000, 230_000)}
 
     for n, rate in found.items():

@@ -66,10 +66,8 @@ def test_every_fault_put_into_a_recording_is_found(recordings):
     recorded = recordings[0]
     (wav,) = faded_pieces([recorded.wav], len(recorded.wav), RATE)
     middle = len(wav) // 2
-    faults = {
-        "clipping": np.clip(wav * 1.4 / np.abs(wav).max(), -1, 1),
-        "silence": np.insert(wav, middle, silence(1.5)),
-    }
+    clipped = np.clip(wav * 1.4 / np.abs(wav).max(), -1, 1)
+    faults = {"clipping": clipped, "silence": np.insert(wav, middle, silence(1.5))}
     for name, fault in faults.items():
         spoken = LabelledSpeech(fault.astype(np.float32), RATE, recorded.text, "en")
         assert name in flagged(spoken, recorded), name

@@ -33,9 +33,8 @@ from processors.metrics.registry import CHECKS, METRICS
 packages = {package for row in (*METRICS.values(), *CHECKS.values()) for package in row.packages}
 print(len(packages), {"torch", "soundfile", "numba", "scipy", *packages} & set(sys.modules))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True
-    )
+    how = {"cwd": REPOSITORY, "capture_output": True, "text": True, "check": True}
+    done = subprocess.run([sys.executable, "-c", code], **how)
     count, loaded = done.stdout.split(maxsplit=1)
     assert int(count) >= 5
     assert loaded.strip() == "set()"

@@ -58,9 +58,8 @@ def make_item(
 ) -> EvaluatedUtterance:
     path = folder / "a.wav"
     soundfile.write(path, noise(n_hat) / 2, rate, subtype="PCM_16")
-    return EvaluatedUtterance(
-        "a", noise, text, "en-us", tuple, {"mine": utterance_scorer.SpeechFile(path, is_copy=True)}
-    )
+    spoken = {"mine": utterance_scorer.SpeechFile(path, is_copy=True)}
+    return EvaluatedUtterance("a", noise, text, "en-us", tuple, spoken)
 
 
 def score(item: EvaluatedUtterance, *names: str):
@@ -79,9 +78,8 @@ def test_speech_and_recording_are_scored_and_the_difference_taken(tmp_path):
     assert [column.name for column in utterance_scorer.columns_of(["longer", "level"])] == [
         "longer", "level", "level_recorded", "level_difference",
     ]  # fmt: skip
-    assert utterance_scorer.columns_of(["level"])[1] == utterance_scorer.ScoreColumn(
-        "level_recorded", "%", ""
-    )
+    column = utterance_scorer.columns_of(["level"])[1]
+    assert column == utterance_scorer.ScoreColumn("level_recorded", "%", "")
 
 
 @pytest.mark.usefixtures("metrics")
@@ -133,9 +131,8 @@ def counting(monkeypatch):
 
     def pair(one: AlignedPair) -> MetricValue:
         calls.append(("pair", id(one.recorded)))
-        return MetricValue(
-            len(one.recorded.phones) + 10 * len(one.synthesised.phones) + 100 * one.same_timing
-        )
+        n_phones, n_phones_hat = len(one.recorded.phones), len(one.synthesised.phones)
+        return MetricValue(n_phones + 10 * n_phones_hat + 100 * one.same_timing)
 
     add(
         monkeypatch,
@@ -152,9 +149,8 @@ def spoken_by(folder: Path, *systems: str) -> dict[str, utterance_scorer.SpeechF
     spoken = {}
     for n, system in enumerate(systems):
         soundfile.write(folder / f"{system}.wav", noise() / (n + 2), 22050, subtype="PCM_16")
-        spoken[system] = utterance_scorer.SpeechFile(
-            folder / f"{system}.wav", phones, is_copy=n == 0
-        )
+        file = folder / f"{system}.wav"
+        spoken[system] = utterance_scorer.SpeechFile(file, phones, is_copy=n == 0)
     return spoken
 
 
@@ -169,9 +165,8 @@ def test_a_recording_is_read_and_scored_once_for_all_systems(tmp_path, counting)
         return noise()
 
     phones = (TimedPhone("a", 0.0, 0.2),)
-    item = EvaluatedUtterance(
-        "u", recorded, "hello", "en-us", lambda: phones, spoken_by(tmp_path, "x", "y")
-    )
+    spoken = spoken_by(tmp_path, "x", "y")
+    item = EvaluatedUtterance("u", recorded, "hello", "en-us", lambda: phones, spoken)
     by_system = score_utterance(item, TASK)
     assert len(read) == 1
     kinds = [kind for kind, _ in counting]
@@ -207,9 +202,8 @@ def test_a_metric_that_breaks_down_costs_no_other_its_score(tmp_path, monkeypatc
     def fail(_: object) -> MetricValue:
         raise ZeroDivisionError("division by zero\nin line 7")
 
-    add(
-        monkeypatch, speech_metric("rate", fail), speech_metric("level", lambda _: MetricValue(1.0))
-    )
+    level = speech_metric("level", lambda _: MetricValue(1.0))
+    add(monkeypatch, speech_metric("rate", fail), level)
     item = EvaluatedUtterance("u", noise, "hello", "en-us", tuple, spoken_by(tmp_path, "x"))
     by_system = score_utterance(item, ScoringTask(("rate", "level"), MEL))
     assert by_system["x"].unscored == {"rate": "fails: ZeroDivisionError: division by zero"}

@@ -33,10 +33,8 @@ SETTINGS = InferenceConfig(griffin_lim_iterations=4)
 
 
 def items(folder, root, **changes):
-    return pair_files(
-        {"mine": read_system_files(folder)},
-        EvaluationInputs((), stage_3.preprocess_of(root), **changes),
-    )
+    inputs = EvaluationInputs((), stage_3.preprocess_of(root), **changes)
+    return pair_files({"mine": read_system_files(folder)}, inputs)
 
 
 def test_a_copy_belongs_to_what_stage_1_stored_and_its_text_to_the_manifest(tmp_path):

@@ -39,10 +39,8 @@ def test_what_a_killed_stage_3_has_recorded_is_scored_once_and_by_id(tmp_path):
     append_jsonl(tmp_path / "metadata.jsonl", row_of(text_line("a", text="new")))
     with (tmp_path / "metadata.jsonl").open("a") as file:
         file.write('{"id": "c", "fi')
-    assert [(result.id, result.text) for result in read_system_files(tmp_path)] == [
-        ("a", "new"),
-        ("b", "One two, three!"),
-    ]
+    results = [(result.id, result.text) for result in read_system_files(tmp_path)]
+    assert results == [("a", "new"), ("b", "One two, three!")]
 
 
 def test_sounds_that_stage_3_did_not_write_are_named_after_their_utterances(tmp_path):
@@ -59,9 +57,8 @@ def test_sounds_that_stage_3_did_not_write_are_named_after_their_utterances(tmp_
 
 def test_copies_of_unknown_origin_count_as_part_of_the_dataset(tmp_path):
     copy = SystemFile("a", tmp_path / "a.wav", "copy", source=tmp_path / "a.npy")
-    assert [f.dataset for f in inputs_systems.select_files([copy], "corpus", None, tmp_path)] == [
-        "corpus"
-    ]
+    (selected,) = inputs_systems.select_files([copy], "corpus", None, tmp_path)
+    assert selected.dataset == "corpus"
     spoken = SystemFile("a", tmp_path / "a.wav", "text")
     with pytest.raises(InputError, match="synthesised nothing of the dataset 'corpus'"):
         inputs_systems.select_files([spoken], "corpus", None, tmp_path)
@@ -109,10 +106,8 @@ def test_an_id_that_cannot_name_a_file_is_refused(tmp_path, id):
     ],
 )
 def test_names_are_the_shortest_ends_that_tell_folders_apart(folders, names):
-    assert (
-        inputs_systems.system_names([Path(folder) for folder in folders], ("copy", "natural"))
-        == names
-    )
+    paths = [Path(folder) for folder in folders]
+    assert inputs_systems.system_names(paths, ("copy", "natural")) == names
 
 
 def test_a_folder_that_is_named_twice_is_refused():

@@ -50,9 +50,8 @@ def item_of(
     for n, system in enumerate(systems):
         file = folder / f"{len(list(folder.iterdir()))}.wav"
         write_wav(file, tone(150 + 20 * n) if wav is None else wav, sample_rate)
-        spoken[system] = utterance_scorer.SpeechFile(
-            file, PHONES if phones else (), is_copy=system == "copy"
-        )
+        timed = PHONES if phones else ()
+        spoken[system] = utterance_scorer.SpeechFile(file, timed, is_copy=system == "copy")
     return EvaluatedUtterance(
         id,
         partial(tone, 140.0, 0.5) if recorded else None,

@@ -69,9 +69,7 @@ def test_transcripts_are_of_the_systems_that_have_the_utterance(evaluation):
 
 def test_without_a_recogniser_there_are_no_transcripts(evaluation):
     voice = evaluation.systems[0]
-    scored = {
-        id: replace(one, values={"mcd": MetricValue(5.0)}) for id, one in voice.scored.items()
-    }
+    scored = {id: replace(s, values={"mcd": MetricValue(5.0)}) for id, s in voice.scored.items()}
     assert transcripts_of(evaluation.items[0], [replace(voice, scored=scored)]) == []
 
 

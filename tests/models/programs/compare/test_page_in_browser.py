@@ -44,9 +44,8 @@ def test_a_listener_answers_by_keyboard_goes_on_later_and_downloads(browser, tmp
         answer(browser, "1", sides)
     assert browser.run("document.getElementById('end').hidden") is False
     results = tmp_path / "results.csv"
-    results.write_text(
-        browser.run("fetch(document.getElementById('download').href).then((a) => a.text())")
-    )
+    content = "fetch(document.getElementById('download').href).then((a) => a.text())"
+    results.write_text(browser.run(content))
     answers = read_answers([results], key)
     assert len(answers) == n_trials
     assert {listener for listener, _ in answers} == {'ann, "a"'}

@@ -290,9 +290,8 @@ SAMPLE_RATE, HOP = PREPROCESS.sample_rate, PREPROCESS.hop_length
 
 
 def utterance_config(**changes):
-    return SimpleNamespace(
-        train=train_config(**({"score_utterances": 3} | changes)), preprocess=PREPROCESS
-    )
+    train = train_config(**({"score_utterances": 3} | changes))
+    return SimpleNamespace(train=train, preprocess=PREPROCESS)
 
 
 @pytest.fixture
