@@ -224,7 +224,7 @@ def data_of(
     """Plans the batches of both datasets."""
     budget = frame_budget(training.lengths, train.batch_size, train.batch_frames)
     window, (rank, processes) = train.gradient_accumulation_step, process
-    fixed, fill = None, collator
+    fixed = None
     if train.compile == "buckets":
         phones = np.zeros_like(training.lengths)
         if isinstance(training, FeatureDataset):
@@ -240,8 +240,8 @@ def data_of(
         fixed=fixed,
     )
     shapes = () if sampler.fixed is None else sampler.fixed.shapes
-    if shapes and isinstance(training, FeatureDataset):  # segments have one length
-        fill = partial(collator, shapes=shapes)
+    is_filled = bool(shapes) and isinstance(training, FeatureDataset)  # segments have one length
+    fill = partial(collator, shapes=shapes) if is_filled else collator
     loader = _training_loader(BatchReader(training, fill), sampler, train, device)
     samples = [validation[Draw(0, n)] for n in range(min(train.valid_samples, len(validation)))]
     # of validation; other processes may have one batch more or less

@@ -161,8 +161,10 @@ def difference_rows(
         scores = [comparison.differences.get(column.name) for comparison in comparisons]
         digits = digits_for(score for score in scores if score is not None)
         column = replace(column, digits=digits)
-        both = zip(scores, comparisons, strict=True)
-        cells = [score and _difference_cell(score, column, one, voices) for score, one in both]
+        cells = [
+            None if score is None else _difference_cell(score, column, comparison, voices)
+            for score, comparison in zip(scores, comparisons, strict=True)
+        ]
         if any(cells):
             rows.append(ScoreRow(column.label, column.unit, column.better, cells))
     return rows
