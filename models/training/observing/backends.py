@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import math
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -120,7 +121,16 @@ _PACKAGES = ("tensorboard", "wandb")  # backends that show samples, named as the
 @contextmanager
 def open_backends(kinds: Iterable[str], run: TrackedRun) -> Iterator[Sequence[Backend]]:
     """Starts the logs of a run; completes them after the block."""
+    hook = threading.excepthook
+
+    def show(failed: threading.ExceptHookArgs) -> None:
+        # the next call of TensorBoard raises the error of its thread again
+        if not type(failed.thread).__module__.startswith("tensorboard"):
+            hook(failed)
+
     with ExitStack() as stack:
+        stack.callback(setattr, threading, "excepthook", hook)
+        threading.excepthook = show
         backends = list[Backend]()
         for kind in kinds:  # one by one, so that all are closed that were opened
             with writing(run.folder, kind):
