@@ -26,7 +26,7 @@ _PAUSE_S = 0.06  # between noise and speech; clips are cut at longer ones
 _SAME_S = 0.05  # edges of sound and of recognised words that are as near are one
 _TOLERANCE = 0.45  # of the logarithm of a duration relative to the usual pace
 _PREFERENCE = 0.1  # less, for each sentence, and for each end of the gap that is reached
-_MOST_TRIES = 8
+_MOST_TRIES = 16
 _SHORTEST_REST_S = 0.3  # of what is left out next to a clip
 
 
@@ -132,7 +132,7 @@ class Filler:
         around = pcm[round(first_s * RATE) : round((gap.end_s + _AROUND_S) * RATE)]
         pieces = [[first_s + edge_s for edge_s in p] for p in find_pieces(around, _PAUSE_S)]
         inside = (Piece(max(s, gap.start_s), min(e, gap.end_s)) for s, e in pieces)
-        return [piece for piece in inside if piece.end_s > piece.start_s]
+        return [piece for piece in inside if piece.end_s - piece.start_s > _SAME_S]
 
 
 def _edges(gap: Gap, of_sounds: Sequence[float], of_words: Sequence[float]) -> list[float]:
