@@ -22,7 +22,7 @@ from processors.audio.speech_level import FRAME_S, speech_frames
 from processors.records import Alignment
 from processors.text.frontend import TextFrontend
 from processors.text.symbols import PAUSES
-from processors.text.voice_phones import is_voiced
+from processors.text.voice_phones import is_vowel
 from utils.seed import derived_seed
 
 LEAST_S = 120.0  # of speech, to train a model; of less, clips are checked by the words
@@ -30,11 +30,11 @@ _LOOK_S = 0.2  # around a clip, where the aligner learns silence and looks for t
 _NOISY = 15.0  # nats; of a larger misfit, noise at an end is cut off
 _NOISE_S = 0.5  # at an end of a clip, that is cut off; more may be a word
 _LEAST_NOISY = 6  # frames of 10 ms of noise in the first or last phone, before a pause within it
-# Seconds of a phone that are softer than speech, at the start and at the end of a clip. Voiced
-# phones but sibilants are loud from start to end; the weakest fricatives are hardly loud at all.
-_SOFT_S, _VOICED_S, _WEAK_S = (0.06, 0.12), (0.03, 0.05), (0.16, 0.2)
-_WEAK = frozenset(("F", "TH", "f", "θ"))
-_VOICED_SIBILANTS = frozenset(("Z", "ZH", "JH", "z", "ʒ", "dʒ"))
+# Seconds of a phone that are softer than speech, at the start and at the end of a clip. Sonorants are
+# loud from start to end, but for an echo; the weakest fricatives are hardly loud at all.
+_SOFT_S, _SONORANT_S, _WEAK_S = (0.06, 0.12), (0.04, 0.07), (0.16, 0.2)
+_SONORANT = frozenset(("M", "N", "NG", "L", "R", "W", "Y", *"mnŋlɹrʁwj"))  # and vowels
+_WEAK = frozenset(("F", "TH", *"fθ"))
 _MOST_CLIPS = 400  # of the training: half an hour of speech
 
 
@@ -152,7 +152,7 @@ def _soft_s(phone: str) -> tuple[float, float]:
     """Returns the seconds of a phone that may be soft, at the start and at the end of a clip."""
     if phone in _WEAK:
         return _WEAK_S
-    return _VOICED_S if is_voiced(phone) and phone not in _VOICED_SIBILANTS else _SOFT_S
+    return _SONORANT_S if phone in _SONORANT or is_vowel(phone) else _SOFT_S
 
 
 def _n_noisy(is_loud: np.ndarray) -> int:
