@@ -30,8 +30,8 @@ _LOOK_S = 0.2  # around a clip, where the aligner learns silence and looks for t
 _NOISY = 15.0  # nats; of a larger misfit, noise at an end is cut off
 _NOISE_S = 0.5  # at an end of a clip, that is cut off; more may be a word
 _LEAST_NOISY = 6  # frames of 10 ms of noise in the first or last phone, before a pause within it
-# Seconds of a phone that are softer than speech, at the start and at the end of a clip. Sonorants are
-# loud from start to end, but for an echo; the weakest fricatives are hardly loud at all.
+# Seconds of a phone that are softer than speech, at the start and at the end of a clip. Sonorants
+# are loud from start to end, but for an echo; the weakest fricatives are hardly loud at all.
 _SOFT_S, _SONORANT_S, _WEAK_S = (0.06, 0.12), (0.04, 0.07), (0.16, 0.2)
 _SONORANT = frozenset(("M", "N", "NG", "L", "R", "W", "Y", *"mnŋlɹrʁwj"))  # and vowels
 _WEAK = frozenset(("F", "TH", *"fθ"))
