@@ -126,8 +126,8 @@ def _observed(run: Run, folder: Path, card: Card, step: int) -> Iterator[Run]:
     """Adds tracker, model card and scores to a run; closes the tracker's logs after the block."""
     config, data = card.config, run.data
     utterances, frames = global_batch(config.train, data)
-    facts = {"utterances_per_update": utterances, "frames_per_update": frames}
-    facts = experiments.flat_config(config) | facts
+    facts = experiments.flat_config(config)
+    facts |= {"utterances_per_update": utterances, "frames_per_update": frames}
     tracked = TrackedRun(folder, facts, card.assets.mel.sample_rate, step)
     with open_backends(config.train.trackers, tracked) as backends:
         yield run._replace(
