@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
 from inspect import signature
 from numbers import Real
 from pathlib import Path
@@ -39,19 +38,19 @@ class PitchContour:
 
     def over(self, spans: Tensor) -> PitchTransform:
         """Returns the transform of clauses by their places in the text, (B, 2), from 0 to 1."""
-        return PitchTransform(custom=partial(self._multiplied, spans=spans))
 
-    def _multiplied(self, pitch_hz: Tensor, lengths: Tensor, spans: Tensor) -> Tensor:
-        """Multiplies pitch per phone or frame, (B, L), by the factors at its places in the text."""
-        start, end = spans.to(pitch_hz).T[:, :, None]  # (B, 1) each
-        index = torch.arange(pitch_hz.shape[1], device=pitch_hz.device)
-        place = start + (end - start) * index / lengths[:, None].clamp(min=1)  # (B, L)
-        factors = torch.tensor(self.factors).to(pitch_hz)
-        last = len(factors) - 1
-        position = place.clamp(max=1) * last
-        left = position.long()
-        right = (left + 1).clamp(max=last)
-        return pitch_hz * torch.lerp(factors[left], factors[right], position - left)
+        def multiplied(pitch_hz: Tensor, lengths: Tensor) -> Tensor:  # of phones or frames, (B, L)
+            start, end = spans.to(pitch_hz).T[:, :, None]  # (B, 1) each
+            index = torch.arange(pitch_hz.shape[1], device=pitch_hz.device)
+            place = start + (end - start) * index / lengths[:, None].clamp(min=1)  # (B, L)
+            factors = torch.tensor(self.factors).to(pitch_hz)
+            last = len(factors) - 1
+            position = place.clamp(max=1) * last
+            left = position.long()
+            right = (left + 1).clamp(max=last)
+            return pitch_hz * torch.lerp(factors[left], factors[right], position - left)
+
+        return PitchTransform(custom=multiplied)
 
 
 TransformFunction = Callable[[Tensor, Tensor], Tensor]  # of Hz, (B, L), and lengths, (B,)

@@ -87,15 +87,12 @@ class ResultFolder(Generic[L]):
     A line is appended to `metadata.jsonl` as soon as its file is written: a run that is killed at
     any moment loses at most the utterance that it was working on. Files whose names are numbers
     are announced before, so that the next run finds the number.
-
-    Attributes:
-        lines: The line about each file, by id.
     """
 
     def __init__(self, folder: Path, kind: type[L]) -> None:
         self.folder = folder
         self._kind: type[L] = kind
-        self.lines: dict[str, L] = {line.id: line for line in read_lines(folder, kind)}
+        self.lines: dict[str, L] = {line.id: line for line in read_lines(folder, kind)}  # by id
         self._added: dict[str, L] = {}
 
     def check_dataset(self, dataset: str, ids: Iterable[str]) -> None:
