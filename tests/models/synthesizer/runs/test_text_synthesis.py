@@ -303,13 +303,6 @@ def test_a_bad_text_is_listed_by_its_line_and_gets_its_number_when_it_is_correct
     assert [line["text"] for line in lines_of(folder)] == ["Good.", "B.", "Better."]
 
 
-def test_an_interrupted_run_has_its_files_on_record(tmp_path):
-    texts = plain(["Good.", "interrupt", "Better."])
-    with pytest.raises(KeyboardInterrupt):
-        synthesise_texts(make_synthesis(tmp_path), texts, Settings())
-    assert [line["text"] for line in lines_of(tmp_path / "out" / "single")] == ["Good."]
-
-
 def test_a_split_becomes_files_named_by_id_which_another_dataset_does_not_overwrite(tmp_path):
     prepare(tmp_path, a="Aa.", b="Bb.")
     prepare(tmp_path, "Bert", a="Other.")
@@ -342,11 +335,12 @@ def spoken_texts(synthesis):
     return [text for text, *_ in synthesis.synthesizer.calls]
 
 
-def test_an_interrupted_split_goes_on_where_it_stopped(tmp_path):
+def test_an_interrupted_split_has_its_files_on_record_and_goes_on_where_it_stopped(tmp_path):
     prepare(tmp_path, a="Aa.", b="interrupt", c="Cc.")
     synthesis = make_synthesis(tmp_path)
     with pytest.raises(KeyboardInterrupt):
         synthesise_dataset(synthesis, "Anna", "test", Settings())
+    assert [line["text"] for line in lines_of(tmp_path / "out")] == ["Aa."]
     prepare(tmp_path, a="Aa.", b="Bb.", c="Cc.")
     synthesis = make_synthesis(tmp_path)
     synthesise_dataset(synthesis, "Anna", "test", Settings())
