@@ -339,7 +339,7 @@ def synthesise_each(
             _place(results.folder, list(fingerprints)),
         )
     written: dict[str, tuple[L, float]] = {}
-    faults: dict[str, str] = {}
+    faults: list[str] = []
     if todo:
         results.begin(todo)
     try:
@@ -348,9 +348,9 @@ def synthesise_each(
                 try:
                     written[id] = make(id)
                     results.add(replace(written[id][0], fingerprint=fingerprints[id]))
+                    bar.advance()
                 except InputError as error:
-                    faults[id] = str(error)
-                bar.advance(0 if id in faults else 1)
+                    faults.append(f"{id}: {error}")
     finally:
         results.save()
     if written:
@@ -361,10 +361,7 @@ def synthesise_each(
             *(counted(len(written), noun), spoken_s, work_s, work_s / spoken_s),
             _place(results.folder, list(written)),
         )
-    refuse(
-        [f"{id}: {reason}" for id, reason in faults.items()],
-        f"{len(faults)} of {counted(len(todo), noun)} could not be synthesised",
-    )
+    refuse(faults, f"{len(faults)} of {counted(len(todo), noun)} could not be synthesised")
 
 
 def _place(folder: Path, ids: Sequence[str]) -> Path:
