@@ -49,7 +49,9 @@ def make_vocoder(folder: Path, mel: MelConfig = MEL, rates: tuple[int, ...] = (8
     return save_weights(write_model(folder, *of_model, preprocess=preprocess), folder)
 
 
-def test_without_a_name_there_is_the_bundled_vocoder_or_griffin_lim_for_another_mel(caplog):
+def test_without_a_name_there_is_the_bundled_vocoder_or_griffin_lim_for_another_mel(
+    tmp_path, monkeypatch, caplog
+):
     with caplog.at_level(logging.INFO):
         opened = open_vocoder(None, MelConfig())
         assert isinstance(opened.load(SETTINGS, "cpu"), FreeVGL)
@@ -57,6 +59,9 @@ def test_without_a_name_there_is_the_bundled_vocoder_or_griffin_lim_for_another_
         assert "no vocoder given: the bundled freevgl" in caplog.text
         vocoder = open_vocoder(None, OTHER_MELS[1]).load(SETTINGS, "cpu")
         asked = open_vocoder("griffin_lim", MelConfig()).load(SETTINGS, "cpu")
+        monkeypatch.setattr("models.synthesizer.vocoders.BUNDLED", tmp_path / "none")
+        assert open_vocoder(None, MelConfig()).name == "Griffin-Lim"
+        assert f"no vocoder given, and {tmp_path}/none is missing: Griffin-Lim" in caplog.text
     assert isinstance(vocoder, GriffinLim)
     assert "another mel (hop_length 200 and 256, sample_rate 16000 and 22050" in caplog.text
     assert "Griffin-Lim, 4 iterations" in caplog.text
