@@ -1,8 +1,4 @@
-"""HiFi-GAN of Amphion, saved by accelerate or, by older versions, in one `*.pt`.
-
-Amphion's multi-period discriminator has the same shapes and other strides (3, not 1, in the last of
-its five layers): it is another network, and listed as unused.
-"""
+"""HiFi-GAN of Amphion, saved by accelerate or, by older versions, in one `*.pt`."""
 
 import re
 from collections.abc import Sequence

@@ -26,13 +26,8 @@ from utils.errors import InputError
 
 # config.json of NVIDIA/waveglow, for a mel as small as the network
 DATA_CONFIG = {
-    "sampling_rate": 8000,
-    "filter_length": KERNEL,
-    "hop_length": STRIDE,
-    "win_length": KERNEL,
-    "mel_fmin": 0.0,
-    "mel_fmax": 4000.0,
-    "segment_length": 16000,
+    **{"sampling_rate": 8000, "filter_length": KERNEL, "hop_length": STRIDE, "win_length": KERNEL},
+    **{"mel_fmin": 0.0, "mel_fmax": 4000.0, "segment_length": 16000},
 }
 T = 9
 
@@ -110,9 +105,7 @@ def test_unused_parts_are_listed(tmp_path, state):
     optimizer = {"state": {0: {"exp_avg": torch.ones(2)}}}
     content = {"epoch": 3, "iteration": 77, "state_dict": state, "optimizer": optimizer}
     imported = read_foreign(write(tmp_path, content))
-    unused = imported.unused
-    assert unused == ("optimizer",)
-    assert imported.step == 77
+    assert (imported.unused, imported.step) == (("optimizer",), 77)
 
 
 @pytest.mark.parametrize(
@@ -139,9 +132,8 @@ def test_sizes_follow_from_the_tensors(tmp_path, changes, mel):
 )
 def test_a_tensor_without_the_axis_of_a_size_is_named(tmp_path, state, name):
     path = write(tmp_path, {"state_dict": state | {name: torch.tensor(1.0)}})
-    with pytest.raises(
-        InputError, match=r"waveglow\.pt: the tensor flows\.0\..* of the shape \(\)"
-    ):
+    message = r"waveglow\.pt: the tensor flows\.0\..* of the shape \(\)"
+    with pytest.raises(InputError, match=message):
         load_model(path)
 
 
@@ -171,16 +163,14 @@ def test_a_config_without_a_value_of_the_mel_is_refused(tmp_path, state):
 
 def test_the_newest_checkpoint_of_a_folder_is_taken(tmp_path):
     for epoch in (9, 10):
-        write(
-            tmp_path, {"state_dict": random_checkpoint(seed=epoch)}, f"checkpoint_WaveGlow_{epoch}"
-        )
+        state = random_checkpoint(seed=epoch)
+        write(tmp_path, {"state_dict": state}, f"checkpoint_WaveGlow_{epoch}")
     assert load_model(tmp_path).folder == tmp_path
     assert read_foreign(tmp_path).weights.name == "checkpoint_WaveGlow_10"
     tacotron2 = {"decoder.attention_rnn.weight_hh": torch.ones(1)}
     write(tmp_path, {"state_dict": tacotron2}, "checkpoint_Tacotron2_99")
-    with pytest.raises(
-        InputError, match=r"several models in it \(checkpoint_Tacotron2_99, checkpoint_WaveGlow_10"
-    ):
+    message = r"several models in it \(checkpoint_Tacotron2_99, checkpoint_WaveGlow_10"
+    with pytest.raises(InputError, match=message):
         load_model(tmp_path)
 
 
@@ -191,10 +181,9 @@ def test_a_pickled_module_is_refused_with_the_way_out(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "glow", module)
     network = module.WaveGlow()
     network.convinv = nn.Linear(2, 2)
-    for number, new_format in enumerate((True, False)):
-        path = write(
-            tmp_path / str(number), {"model": network}, _use_new_zipfile_serialization=new_format
-        )
+    for is_zip in (True, False):
+        folder = tmp_path / str(is_zip)
+        path = write(folder, {"model": network}, _use_new_zipfile_serialization=is_zip)
         with pytest.raises(InputError, match=r"it names glow.WaveGlow.*'state_dict': net"):
             load_model(path)
 
