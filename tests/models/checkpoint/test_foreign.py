@@ -59,13 +59,19 @@ REPOSITORIES = [  # files that are needed; those that training needs, too; other
     ),
     ("config.yml model-150000.h5 stats.npy stats_f0.npy", "", "model-90000.h5"),
     ("900000.pth.tar model.yaml preprocess.yaml stats.json", "", "800000.pth.tar"),
+    ("nvidia_fastpitch_210824.pt", "", "README.md waveglow.pt"),
+    ("a/nvidia_waveglow256.pt", "", "README.md log/x.png"),
+    ("checkpoint_WaveGlow_500.pt", "", "checkpoint_WaveGlow_50.pt"),
+    ("config.yaml pytorch_model.bin", "", "README.md"),  # Vocos
 ]
 
 
 @pytest.mark.parametrize(("needed", "training", "others"), REPOSITORIES)
 def test_the_newest_checkpoint_and_its_settings_are_fetched(needed, training, others):
     names = f"{others} {training} {needed}".split()
-    assert needed_files(names)[0] == sorted(needed.split())
+    files, weights = needed_files(names)
+    assert files == sorted(needed.split())
+    assert weights == "" if "audio.json" in files else weights in files
     assert needed_files(names, for_training=True)[0] == sorted(f"{needed} {training}".split())
 
 
@@ -74,6 +80,7 @@ def test_the_newest_checkpoint_and_its_settings_are_fetched(needed, training, ot
     [
         (["config.json", "generator_v1", "generator_v2"], "generator_v1, generator_v2"),
         (["args.json", "a/model.safetensors", "b/pytorch_model.bin"], "a, b"),
+        (["a/waveglow256.pt", "a/my_waveglow.pt"], "a/my_waveglow.pt, a/waveglow256.pt"),
     ],
 )
 def test_of_several_models_none_is_guessed(names, listed):

@@ -13,7 +13,6 @@ from models.checkpoint.loading import RAW_WEIGHTS, load_model
 from tests.models.checkpoint.importers.reading import Command
 from tests.models.training.small_tasks import PREPROCESS
 from tests.worlds.experiments import average_weights, edit_config, mel_of, trained_voice
-from utils.arrays import read_pickled
 from utils.errors import InputError
 
 
@@ -194,15 +193,6 @@ def test_a_pickle_is_refused_and_not_run(experiment, tmp_path, name, message):
     with pytest.raises(InputError, match=message):
         load_model(folder / name)
     assert not marker.exists()
-
-
-def test_a_pickle_in_the_training_state_is_not_run(experiment, tmp_path):
-    path = tmp_path / "training_state.pt"
-    torch.save({"optimizers": Command(tmp_path / "marker")}, path)
-
-    with pytest.raises(InputError, match="might run code; nothing of it was run"):
-        read_pickled(path)
-    assert not (tmp_path / "marker").exists()
 
 
 def test_a_huge_header_is_refused(experiment):

@@ -46,10 +46,7 @@ from utils.hub import Target
 
 TARGET = Target("org/voice")
 SCORES = {  # as stage 4 writes it
-    "confidence": 0.95,
-    "utterances": 9,
-    "seconds": 40.5,
-    "vocoder": "/models/v2",
+    **{"confidence": 0.95, "utterances": 9, "seconds": 40.5, "vocoder": "/models/v2"},
     "scores": {
         "mel_l1": {"unit": "nat", "better": "lower", "mean": 0.25, "low": 0.2, "high": 0.3, "n": 9},
         "pesq": {"unit": "", "better": "higher", "mean": 3.5, "low": None, "high": None, "n": 1},
@@ -115,9 +112,13 @@ def test_discriminators_go_up_when_asked_and_come_down_for_training_alone(owner,
     assert torch.equal(*wavs)
 
 
-def test_the_checkpoint_that_was_given_goes_up(owner, voice):
-    older = voice / "checkpoints" / "step-00000002"
-    send(older)
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_the_checkpoint_that_was_given_or_the_newest_whole_one_goes_up(owner, voice, is_damaged):
+    given = older = voice / "checkpoints" / "step-00000002"
+    if is_damaged:
+        given, newest = voice, voice / "checkpoints" / "step-00000004" / "model.safetensors"
+        newest.write_bytes(newest.read_bytes()[:-1])
+    send(given)
     assert torch.equal(mel_of(load_model("org/voice")), mel_of(load_model(older)))
     card = card_of(owner)
     assert "for 2 updates." in card
@@ -135,18 +136,9 @@ def test_of_averaged_weights_those_used_for_synthesis_go_up(owner, voice, ema):
     assert ("moving average" in card_of(owner)) == ema
     with pytest.raises(InputError, match="published models do not have it"):
         load_model("org/voice", overrides=["inference.ema=false"])
-
-
-def test_raw_weights_are_no_network_for_training(voice):
+    # raw weights are no network for training
     with pytest.raises(InputError, match="no networks for --with_discriminators"):
-        send(average_weights(voice), with_discriminators=True)
-
-
-def test_a_checkpoint_that_is_not_whole_does_not_go_up(owner, voice):
-    newest = voice / "checkpoints" / "step-00000004" / "model.safetensors"
-    newest.write_bytes(newest.read_bytes()[:-1])
-    send(voice)
-    assert "for 2 updates" in card_of(owner)
+        send(voice, with_discriminators=True)
 
 
 def test_the_same_again_makes_no_commit_and_a_change_makes_one(owner, voice, caplog):
@@ -376,9 +368,14 @@ def source(tmp_path, small_discriminator):
     return folder
 
 
-def test_the_experiment_gives_the_samples_of_the_checkpoint(tmp_path, source):
-    target = tmp_path / "made" / "hifigan"
-    convert_to_experiment(str(source), target)
+@pytest.fixture
+def target(tmp_path, source):
+    """The experiment that it becomes."""
+    convert_to_experiment(str(source), tmp_path / "made" / "hifigan")
+    return tmp_path / "made" / "hifigan"
+
+
+def test_the_experiment_gives_the_samples_of_the_checkpoint(source, target):
     before, after = load_model(source), load_model(target)
 
     torch.manual_seed(1)
@@ -393,19 +390,26 @@ def test_the_experiment_gives_the_samples_of_the_checkpoint(tmp_path, source):
         assert torch.equal(vocoder.infer(mel), before.network.infer(mel))
 
 
-def test_the_experiment_is_an_ordinary_one(tmp_path, source):
-    convert_to_experiment(str(source), tmp_path / "hifigan")
-    names = {path.name for path in (tmp_path / "hifigan").iterdir()}
+def test_the_experiment_is_an_ordinary_one_and_its_parts_are_logged(tmp_path, source, caplog):
+    folder = tmp_path / "hifigan"
+    with caplog.at_level(logging.INFO):
+        convert_to_experiment(str(source), folder)
 
-    assert names == {
+    assert {path.name for path in folder.iterdir()} == {
         *("README.md", "audio.json", "manifest.json", "config.json", "history.json"),
         *("discriminator.safetensors", "model.safetensors"),
     }
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
-    assert load_config(tmp_path / "hifigan" / "config.json").model_type == "HiFiGAN"
-    json.loads((tmp_path / "hifigan" / "config.json").read_text())
-    assert len({path.stat().st_mode for path in (tmp_path / "hifigan").iterdir()}) == 1
-    card = (tmp_path / "hifigan" / "README.md").read_text()
+    assert load_config(folder / "config.json").model_type == "HiFiGAN"
+    json.loads((folder / "config.json").read_text())
+    assert len({path.stat().st_mode for path in folder.iterdir()}) == 1
+    kind = "HiFi-GAN of its authors (g_* with config.json)"
+    assert f"found: {kind}: {source / 'g_00000100'}" in caplog.text
+    n_tensors = len(random_generator(SIZES))
+    assert f"used: {n_tensors} tensors in model.safetensors" in caplog.text
+    assert "used: 80 tensors in discriminator.safetensors" in caplog.text
+    assert "not used: do_00000100: optim_g" in caplog.text
+    card = (folder / "README.md").read_text()
     assert "HiFi-GAN trained by its authors' implementation (jik876/hifi-gan), g_00000100" in card
     assert "| updates | 100 |" in card
     assert "| not imported | do_00000100: optim_g |" in card
@@ -425,11 +429,10 @@ def test_tensors_that_share_memory_or_lie_turned_in_it_are_written(tmp_path):
     assert torch.equal(turned, state["conv_post.weight_v"])
 
 
-def test_fine_tuning_starts_the_same_from_both(tmp_path, source):
-    convert_to_experiment(str(source), tmp_path / "hifigan")
-    config = load_config(tmp_path / "hifigan" / "config.json", OVERRIDES)
+def test_fine_tuning_starts_the_same_from_both(source, target):
+    config = load_config(target / "config.json", OVERRIDES)
     states = []
-    for reference in (source, tmp_path / "hifigan"):
+    for reference in (source, target):
         torch.manual_seed(5)
         assets = load_model(reference).assets
         task = find_model("vocoder", "hifigan").task.build(config, assets)
@@ -476,18 +479,6 @@ def test_a_folded_export_can_be_trained_on(tmp_path):
     assert transfer.new == ["network discriminator"]
 
 
-def test_found_used_and_unused_parts_are_logged(tmp_path, source, caplog):
-    with caplog.at_level(logging.INFO):
-        convert_to_experiment(str(source), tmp_path / "hifigan")
-    n_tensors = len(random_generator(SIZES))
-
-    kind = "HiFi-GAN of its authors (g_* with config.json)"
-    assert f"found: {kind}: {source / 'g_00000100'}" in caplog.text
-    assert f"used: {n_tensors} tensors in model.safetensors" in caplog.text
-    assert "used: 80 tensors in discriminator.safetensors" in caplog.text
-    assert "not used: do_00000100: optim_g" in caplog.text
-
-
 def test_a_folder_that_holds_something_is_left_alone(tmp_path, source, vocoder):
     target = tmp_path / "hifigan"
     target.mkdir()
@@ -514,11 +505,9 @@ def test_a_broken_checkpoint_leaves_nothing(tmp_path, source):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["source"]
 
 
-def test_only_checkpoints_of_others_are_imported(tmp_path, source):
-    convert_to_experiment(str(source), tmp_path / "hifigan")
-
+def test_only_checkpoints_of_others_are_imported(tmp_path, target):
     (tmp_path / "empty").mkdir()
-    for reference in (tmp_path / "hifigan", tmp_path / "empty"):
+    for reference in (target, tmp_path / "empty"):
         with pytest.raises(InputError, match="no checkpoint of another project that can be read"):
             convert_to_experiment(str(reference), tmp_path / "again")
     with pytest.raises(InputError, match="no such file or folder"):

@@ -45,7 +45,10 @@ def test_a_file_that_would_run_a_command_is_refused_and_runs_nothing(tmp_path, s
     marker, path = tmp_path / "marker", tmp_path / "g"
     save({"generator": {"a": [1.0]}, "extra": Command(marker)}, path)
 
-    with pytest.raises(InputError, match=r"g: refused: it names \w+\.system, which is no tensor"):
+    message = (
+        r"g: refused: it names \w+\.system, which is no tensor and might run code; nothing of "
+    )
+    with pytest.raises(InputError, match=rf"{message}it was run; ask its author"):
         read_pickled(path)
     assert not marker.exists()
 

@@ -77,7 +77,7 @@ def place(prepared, tmp_path) -> Path:
 def predicted(prepared, tmp_path_factory) -> Path:
     """The same, with the mels that the model predicts."""
     root = copy_of(prepared, tmp_path_factory.mktemp("predicted") / "place")
-    prepare_from_acoustic(vocoder_config(root), root / "ckpts/voice")
+    prepare(root)
     return root
 
 
@@ -91,6 +91,10 @@ def vocoder_config(place: Path, **preprocess: object):
     model = {"generator": GENERATOR}
     keys = {"processed_dir": str(place / "data/vocoder"), "max_seconds": 600} | preprocess
     return load_config(write_config(place / "vocoder.json", "vocoder", "HiFiGAN", model, **keys))
+
+
+def prepare(place: Path, voice: str | Path = "ckpts/voice", **preprocess: object) -> None:
+    prepare_from_acoustic(vocoder_config(place, **preprocess), place / voice)
 
 
 def store_of(place: Path) -> MelWavStore:
@@ -147,7 +151,7 @@ def test_a_flow_samples_for_each_utterance_the_mel_that_it_gives_it_alone(place)
     weights = load_file(folder / "model.safetensors")
     torch.nn.init.normal_(weights["estimator.velocity.weight"], std=0.1)  # 0 before training
     save_file(weights, folder / "model.safetensors")
-    prepare_from_acoustic(vocoder_config(place), folder)
+    prepare(place, folder)
     voice = VoiceData(load_model(folder), FeatureStore(data / "LJSpeech"))
     network, store = voice.voice.network, store_of(place)
     assert list(store.ids) == IDS
@@ -159,8 +163,7 @@ def test_a_flow_samples_for_each_utterance_the_mel_that_it_gives_it_alone(place)
 
 
 def test_the_splits_are_those_of_the_acoustic_model(place):
-    config = vocoder_config(place, split={"valid_ids": ["LJ001-0002"], "test_ids": ["LJ001-0008"]})
-    prepare_from_acoustic(config, place / "ckpts/voice")
+    prepare(place, split={"valid_ids": ["LJ001-0002"], "test_ids": ["LJ001-0008"]})
     found = read_splits(place / "data/vocoder/LJSpeech")
     assert found == read_splits(place / "data/LJSpeech")
     assert found.test == ["LJ002-0035"]
@@ -175,7 +178,7 @@ def test_a_vocoder_can_be_trained_on_predicted_mels(finished):
 
 
 def test_with_another_padding_the_audio_is_shifted_to_the_mels(place):
-    prepare_from_acoustic(vocoder_config(place, mel_padding="hifigan"), place / "ckpts/voice")
+    prepare(place, mel_padding="hifigan")
     store, features = store_of(place), FeatureStore(place / "data/LJSpeech")
     assert store.mel.padding == "hifigan"
     mel_of = MelSpectrogram(store.mel)
@@ -192,7 +195,7 @@ def test_other_weights_predict_the_mels_again(finished, caplog):
     before = store_of(finished).read(IDS[0])
     other = write_voice(finished, "other", seed=1)
     with caplog.at_level(logging.INFO):
-        prepare_from_acoustic(vocoder_config(finished), other)
+        prepare(finished, other)
     assert "from_acoustic.weights was 'sha256" in " ".join(caplog.text.split())
     after = store_of(finished).read(IDS[0])
     assert np.abs(after.mel - before.mel).mean() > 0.1
@@ -214,11 +217,11 @@ def test_batches_hold_utterances_of_similar_length_up_to_a_number_of_frames(prep
 def test_a_second_run_finds_nothing_to_do_but_another_name_of_the_model(finished, caplog):
     report, renamed = finished / "data/vocoder/LJSpeech/report.json", finished / "ckpts/renamed"
     with caplog.at_level(logging.INFO):
-        prepare_from_acoustic(vocoder_config(finished), finished / "ckpts/voice")
+        prepare(finished)
         assert "nothing to do" in caplog.text
         assert read_json(report)["mels_from"] == "voice"
         (finished / "ckpts/voice").rename(renamed)
-        prepare_from_acoustic(vocoder_config(finished), renamed)
+        prepare(finished, renamed)
     assert read_json(report)["mels_from"] == "renamed"
     assert "(0 extracted)" in caplog.text
 
@@ -228,7 +231,7 @@ def test_the_store_keeps_who_spoke_the_recordings_and_a_licence_that_changes(pla
     for licence in ("", "cc0-1.0"):
         origin = {"spoken_by": "Toy 1", "licence": licence}
         report.write_text(json.dumps({**read_json(report), "origin": origin}))
-        prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+        prepare(place)
         assert read_json(place / "data/vocoder/LJSpeech/report.json")["origin"] == origin
 
 
@@ -251,13 +254,13 @@ def test_finished_shards_are_kept_after_an_interruption(place, monkeypatch, capl
     with monkeypatch.context() as patch:
         patch.setattr(predicted_mels.PredictionWork, "__call__", stop_at_the_third)
         with pytest.raises(KeyboardInterrupt):
-            prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+            prepare(place)
     with caplog.at_level(logging.INFO):
-        prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+        prepare(place)
     assert re.search(r"9 utterances, .*\([1-8] extracted\)", caplog.text)
     whole = {path.name: path.read_bytes() for path in shards_of(place)}
     shutil.rmtree(place / "data/vocoder")
-    prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+    prepare(place)
     assert {path.name: path.read_bytes() for path in shards_of(place)} == whole
 
 
@@ -271,7 +274,7 @@ def test_a_recording_that_changed_is_rejected(place):
     soundfile.write(wavs / "LJ001-0008.flac", samples[::-1], rate)
     short, _ = soundfile.read(wavs / "LJ001-0011.flac")
     soundfile.write(wavs / "LJ001-0011.flac", short[: len(short) // 2], rate)
-    prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+    prepare(place)
     rejected = read_jsonl(place / "data/vocoder/LJSpeech/rejected.jsonl")
     reasons = {row["id"]: row["reason"] for row in rejected}
     assert reasons.keys() == {"LJ001-0008", "LJ001-0011"}
@@ -280,13 +283,13 @@ def test_a_recording_that_changed_is_rejected(place):
 
 
 def test_damaged_features_are_an_error_until_they_are_restored(place):
-    config, (shard, *_) = vocoder_config(place), (place / "data/LJSpeech/features").glob("*-*.s*")
+    shard, *_ = (place / "data/LJSpeech/features").glob("*-*.s*")
     whole = shard.read_bytes()
     shard.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(InputError, match=rf"{shard.name}: cannot read .*run stage 1 again"):
-        prepare_from_acoustic(config, place / "ckpts/voice")
+        prepare(place)
     shard.write_bytes(whole)
-    prepare_from_acoustic(config, place / "ckpts/voice")
+    prepare(place)
     assert list(store_of(place).ids) == IDS
 
 
@@ -297,7 +300,7 @@ def test_all_datasets_are_checked_before_the_first_is_processed(place):
     assert not (place / "data/vocoder").exists()
     shutil.rmtree(place / "data/LJSpeech")
     with pytest.raises(InputError, match=r"needs the features of LJSpeech that voice was .*data"):
-        prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+        prepare(place)
 
 
 def test_the_network_uses_the_given_threads_up_to_the_cores_and_the_rest_one(place, monkeypatch):
@@ -323,7 +326,7 @@ def test_another_mel_is_refused_with_both_values(place):
     other = {"n_mels": (100, "n_mels 80 and 100"), "f_max": (11025.0, "f_max 8000.0 and 11025.0")}
     for key, (value, message) in other.items():
         with pytest.raises(InputError, match=message):
-            prepare_from_acoustic(vocoder_config(place, **{key: value}), place / "ckpts/voice")
+            prepare(place, **{key: value})
 
 
 def test_only_a_vocoder_takes_mels_and_only_from_an_acoustic_model(place):
@@ -353,7 +356,7 @@ def test_names_of_one_speaker_and_of_that_of_the_model_may_differ(finished, capl
     shutil.rmtree(finished / "data/vocoder")
     rename_the_speaker(finished / "ckpts/voice")
 
-    prepare_from_acoustic(vocoder_config(finished), finished / "ckpts/voice")
+    prepare(finished)
     notice = "voice speaks as Somebody for the utterances of LJSpeech"
     assert notice in " ".join(caplog.text.split())
     for id, mel in zip(IDS, expected, strict=True):
@@ -374,11 +377,11 @@ def test_durations_come_from_the_joint_aligner_if_stage_1_stored_none(tmp_path):
     copy_corpus(tmp_path / "corpus", IDS[-3:])
     folder = make_voice(tmp_path, "FastSpeech2", VOICE, "learned")
     with pytest.raises(InputError, match=r"aligner\.safetensors is missing"):
-        prepare_from_acoustic(vocoder_config(tmp_path), folder)
+        prepare(tmp_path, folder)
     voice = load_model(folder)
     task = find_model("tts", "FastSpeech2").task.build(voice.config, voice.assets)
     save_file(task.networks["aligner"].state_dict(), folder / "aligner.safetensors")
-    prepare_from_acoustic(vocoder_config(tmp_path), folder)
+    prepare(tmp_path, folder)
     store, features = store_of(tmp_path), FeatureStore(tmp_path / "data/LJSpeech")
     find_in = duration_finder(folder, features.folder)
     for id in store.ids:
@@ -391,7 +394,7 @@ def test_a_model_that_needs_no_durations_predicts_from_the_frames_before(r, tmp_
     copy_corpus(tmp_path / "corpus", IDS[-3:])
     model = {**TACOTRON, "decoder": {**TACOTRON["decoder"], "n_frames_per_step": r}}
     folder = make_voice(tmp_path, "Tacotron2", model, "none")
-    prepare_from_acoustic(vocoder_config(tmp_path), folder)
+    prepare(tmp_path, folder)
     store, features = store_of(tmp_path), FeatureStore(tmp_path / "data/LJSpeech")
     voice = load_model(folder)
     assert store.frames.tolist() == features.frames.tolist()

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from models.base.registry import find_model
-from models.checkpoint.foreign import find, needed_files
+from models.checkpoint.foreign import find
 from models.checkpoint.importers import fastpitch_nvidia
 from models.checkpoint.loading import load_model
 from models.checkpoint.publish import convert_to_experiment
@@ -288,8 +288,3 @@ def test_other_symbols_and_missing_sizes_are_named(tmp_path, config, message):
     config = {key: value for key, value in {**SMALL, **config}.items() if value is not None}
     with pytest.raises(InputError, match=message):
         load_model(write_checkpoint(tmp_path / NAME, tensors, config))
-
-
-def test_it_is_found_on_the_hub():
-    names = ["README.md", "nvidia_fastpitch_210824.pt", "waveglow.pt"]
-    assert needed_files(names)[0] == ["nvidia_fastpitch_210824.pt"]

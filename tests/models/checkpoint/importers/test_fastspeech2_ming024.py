@@ -108,6 +108,7 @@ def test_the_settings_are_imported(trained):
     assert (pitch.min, pitch.max) == pytest.approx((207.6 - 2.91 * 46.77, 207.6 + 11.4 * 46.77))
     assert model.mel == MelConfig()
     assert model.config.dataset == ("LJSpeech",)
+    assert read_foreign(trained).unused[-1] == "optimizer: training starts with a new one"
 
 
 def test_a_setting_that_cannot_be_is_named_with_its_file(tmp_path, tensors):
@@ -304,8 +305,3 @@ def test_a_voice_of_another_language_says_what_it_cannot_read(tmp_path, tensors)
     message = r"the lexicon is English, the language of the text is 'cmn'"
     with pytest.raises(InputError, match=message):
         voice("Hello")
-
-
-def test_the_optimizer_is_listed(trained):
-    imported = read_foreign(trained)
-    assert imported.unused[-1] == "optimizer: training starts with a new one"

@@ -8,7 +8,6 @@ import pytest
 import torch
 import yaml
 
-from models.checkpoint.foreign import needed_files
 from models.checkpoint.loading import load_model
 from modules.mel import MelConfig
 from tests.models.vocoder.small_vocos import plain_wav
@@ -87,11 +86,6 @@ def test_the_mel_is_that_of_torchaudio_with_the_floor_of_vocos(tmp_path):
     slaney = {"feature_extractor__norm": "slaney", "feature_extractor__mel_scale": "slaney"}
     mel = load_model(write(tmp_path / "slaney", **slaney, feature_extractor__f_max=3000)).mel
     assert (mel.scale, mel.f_max) == ("slaney", 3000)
-
-
-def test_a_repository_on_the_hub_is_read_with_its_settings():
-    names = ["README.md", "config.yaml", "pytorch_model.bin"]
-    assert needed_files(names) == (["config.yaml", "pytorch_model.bin"], "pytorch_model.bin")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from models.checkpoint.foreign import needed_files
 from models.checkpoint.loading import load_model
 from tests.models.checkpoint.importers.reading import read_foreign
 from tests.models.vocoder.plain_waveglow import (
@@ -196,12 +195,3 @@ def test_sizes_are_those_of_the_tensors_and_a_missing_one_is_named(tmp_path, sta
     path = write(tmp_path, {"state_dict": state, "config": SIZES})
     with pytest.raises(InputError, match=r"missing: flows\.3\.coupling\.end\.bias"):
         load_model(path)
-
-
-def test_on_the_hub_the_newest_file_is_chosen_without_settings():
-    names = ["README.md", "a/nvidia_waveglow256.pt", "a/waveglow_256channels.pt", "log/x.png"]
-    with pytest.raises(InputError, match="several models in it"):
-        needed_files(names)
-    assert needed_files([*names[:2], "log/x.png"])[0] == ["a/nvidia_waveglow256.pt"]
-    numbered = ["checkpoint_WaveGlow_50.pt", "checkpoint_WaveGlow_500.pt"]
-    assert needed_files(numbered)[0] == numbered[1:]
