@@ -8,7 +8,7 @@ are used, so that neither model was trained on the test utterances of the other.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -113,7 +113,8 @@ def _plan(
         {fingerprint.PREDICTED_BY: f"sha256 {weights_digest(*networks)[:32]}"},
         {fingerprint.MODEL_OF_MELS: acoustic.origin, "from_acoustic.splits": splits._asdict()},
     )
-    work = PredictionWork(data, options, processed_folder(options, dataset), n_threads, aligner)
+    folder, spectrogram = processed_folder(options, dataset), MelSpectrogram(store.mel)
+    work = PredictionWork(data, options, folder, spectrogram, n_threads, aligner)
     listing = Listing(utterances, [], [], read_origin(source / "report.json"))
     run = plan_run(options, dataset, listing, dependence, work)
     return replace(run, mels_from=acoustic.origin, splits=splits)
@@ -126,12 +127,9 @@ class PredictionWork:
     data: VoiceData
     config: PreprocessConfig  # of the vocoder
     folder: Path  # where processed data go
+    spectrogram: MelSpectrogram  # of the features
     n_threads: int
     aligner: JointAligner | None = None  # of a voice whose data have no durations
-
-    @cached_property
-    def _source_mel(self) -> MelSpectrogram:
-        return MelSpectrogram(self.data.store.mel)
 
     def __call__(self, name: str, utterances: Sequence[Utterance]) -> ShardReport:
         """Predicts and writes one shard."""
@@ -165,7 +163,7 @@ class PredictionWork:
         self.data.vocabulary.ids(features.phones)
         T, mel = features.mel.shape[1], self.data.store.mel
         span = cut_span(audio.wav, features.start, T, mel)
-        difference = float(np.abs(mel_of(span, self._source_mel) - features.mel).mean())
+        difference = float(np.abs(mel_of(span, self.spectrogram) - features.mel).mean())
         if difference > _SAME_MEL:
             fault = f"its mel differs from the features' by {difference:.2f} in the mean"
             remedy = "run stage 1 of the acoustic model again"

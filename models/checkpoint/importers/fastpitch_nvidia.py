@@ -80,7 +80,14 @@ def read(weights: Path) -> ImportedModel:
     left_out = {name for name in stored if _LEFT_OUT.match(name)}
     tensors = _NAMES.renamed({n: tensor for n, tensor in stored.items() if n not in left_out})
     text, vocabulary = checkpoint.text(_SYMBOLS)
-    stat = _pitch_of(checkpoint)
+    pitch = [stored[name] for name in _PITCH if name in stored]
+    numbers = [number for tensor in pitch for number in tensor.flatten().tolist()]
+    if not pitch or numbers[1:] == [0]:
+        numbers = [*_LJSPEECH_PITCH]
+    if len(numbers) != 2 or not all(0 <= number < math.inf for number in numbers):
+        fault = f"{weights}: {' and '.join(_PITCH)} are {numbers}"
+        raise InputError(f"{fault}, expected two numbers, 0 or more; is the file whole?")
+    stat = _tables.stat_without_range(*numbers)  # of all speakers, in Hz
     n_speakers = checkpoint.size(_SPEAKERS) if _SPEAKERS in stored else 1
     names = [f"speaker_{number}" for number in range(n_speakers)]
     tensors["pitch.norm.mean"] = torch.full((n_speakers,), stat.mean)
@@ -122,15 +129,3 @@ def _settings(checkpoint: NvidiaCheckpoint) -> dict[str, object]:
         **_tables.required(checkpoint.parts, table, checkpoint.path),
         **kernels,
     }
-
-
-def _pitch_of(checkpoint: NvidiaCheckpoint) -> Stat:
-    """Returns mean and deviation of all speakers' pitch in Hz; its range is not stored."""
-    stored = [checkpoint.tensors[name] for name in _PITCH if name in checkpoint.tensors]
-    numbers = [number for tensor in stored for number in tensor.flatten().tolist()]
-    if not stored or numbers[1:] == [0]:
-        numbers = [*_LJSPEECH_PITCH]
-    if len(numbers) != 2 or not all(0 <= number < math.inf for number in numbers):
-        fault = f"{checkpoint.path}: {' and '.join(_PITCH)} are {numbers}"
-        raise InputError(f"{fault}, expected two numbers, 0 or more; is the file whole?")
-    return _tables.stat_without_range(*numbers)

@@ -9,9 +9,8 @@ from models.checkpoint.foreign import ImportedModel, beside, named_part
 from models.checkpoint.importers import _amphion
 from models.checkpoint.importers import fastspeech2_ming024 as ming024
 from models.checkpoint.importers._tables import existing, required, value_at
-from models.checkpoint.importers.fastspeech2_ming024 import Contours
 from models.checkpoint.tensors import named_tensors, read_weights
-from processors.dataset.statistics import Stat
+from processors.dataset.statistics import SpeakerStats, Stat
 from utils.errors import InputError
 from utils.files import read_json
 
@@ -72,7 +71,7 @@ def _level(args: Mapping[str, object], quantity: str) -> str:
 
 def _speakers(
     args: Mapping[str, object], dataset: str, path: Path, n_speakers: int
-) -> dict[Speaker, Contours]:
+) -> dict[Speaker, SpeakerStats]:
     """Returns statistics of pitch and energy by speaker, in the order of their ids."""
     files = []
     for quantity, usual in _FOLDERS.items():
@@ -83,16 +82,16 @@ def _speakers(
         remedy = "copy the statistics of pitch and energy there from the data that Amphion prepared"
         raise InputError(f"{' and '.join(missing)} missing; {remedy} (processed_dir)")
     contents = {file: read_json(file) for file in files}
-    pitch = contents[files[0]]
-    whole_dataset = f"{dataset}_{dataset}"
-    keys = list(pitch) if isinstance(pitch, dict) and len(pitch) == 1 else [whole_dataset]
+    by_key, whole_dataset = contents[files[0]], f"{dataset}_{dataset}"
+    keys = list(by_key) if isinstance(by_key, dict) and len(by_key) == 1 else [whole_dataset]
     if n_speakers > 1:
         ids = beside(path, _SPEAKERS)
         keys = ming024.by_id(read_json(ids), n_speakers, ids)
     stats = {}
     for key in keys:
-        contours = (_stat(v, (key, whole_dataset), file) for file, v in contents.items())
-        stats[Speaker(key.removeprefix(f"{dataset}_"), "en-us")] = Contours(*contours)
+        pitch, energy = (_stat(v, (key, whole_dataset), file) for file, v in contents.items())
+        speaker = Speaker(key.removeprefix(f"{dataset}_"), "en-us")
+        stats[speaker] = SpeakerStats(pitch, pitch, energy, energy, 0.0)
     return stats
 
 

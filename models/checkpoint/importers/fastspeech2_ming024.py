@@ -13,7 +13,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -120,7 +119,8 @@ def read(weights: Path) -> ImportedModel:
     tensors = named_tensors(_tables.value_at(saved, "model"), f"{weights}: model")
     stats_path = beside(weights, "stats.json", _LEVELS)
     stats = read_json(stats_path)
-    contours = Contours(*(_stat(stats, quantity, stats_path) for quantity in _QUANTITIES))
+    pitch, energy = (_stat(stats, quantity, stats_path) for quantity in _QUANTITIES)
+    speaker_stats = SpeakerStats(pitch, pitch, energy, energy, 0.0)
     dataset = str(values.get("dataset") or "unnamed")
     names = [dataset]
     if (n_speakers := n_speakers_in(tensors)) > 1:
@@ -131,8 +131,9 @@ def read(weights: Path) -> ImportedModel:
     for key in (f"model.{quantity}_level" for quantity in _QUANTITIES):
         settings[key] = _LEVEL_NAMES.get(str(settings[key]), settings[key])
     language = str(_tables.value_at(values, "preprocessing.text.language") or "en")
-    speakers = {Speaker(name, _LANGUAGES.get(language, language)): contours for name in names}
-    imported = assemble(tensors, weights, settings, speakers, path)
+    speakers = [Speaker(name, _LANGUAGES.get(language, language)) for name in names]
+    by_speaker = dict.fromkeys(speakers, speaker_stats)
+    imported = assemble(tensors, weights, settings, by_speaker, path)
     tree, where = imported.tree, str(model_path)
     origins = {key: where if key[0] == "model" else name for key, name in tree.origins.items()}
     return replace(
@@ -142,13 +143,6 @@ def read(weights: Path) -> ImportedModel:
         step=FILES.number_in(weights),
         unused=(*imported.unused, "optimizer: training starts with a new one"),
     )
-
-
-class Contours(NamedTuple):
-    """Statistics of pitch (Hz) and energy of one speaker."""
-
-    pitch: Stat
-    energy: Stat
 
 
 def n_speakers_in(stored: Mapping[str, Tensor]) -> int:
@@ -161,39 +155,34 @@ def assemble(
     stored: Mapping[str, Tensor],
     weights: Path,
     settings: Mapping[str, object],
-    speakers: Mapping[Speaker, Contours],
+    speakers: Mapping[Speaker, SpeakerStats],
     path: Path,
 ) -> ImportedModel:
     """Puts a checkpoint together without its source and step.
 
     `settings` in the file `path` are `model_settings`, mel, levels and pitch extraction, by Arion's
-    dotted keys; `speakers` are in the order of their ids.
+    dotted keys. Speakers are in the order of their ids, with one kind of statistics for phones and
+    frames.
     """
     tensors, unused = translated(stored)
-    quantization = {}
-    for quantity in _QUANTITIES:
-        stats: list[Stat] = [getattr(contours, quantity) for contours in speakers.values()]
+    uses_postnet = any(name.startswith("postnet.") for name in tensors)
+    values: dict[str, object] = {**settings, "model.use_postnet": uses_postnet}
+    for quantity, field in zip(_QUANTITIES, ("f0_phone", "energy_phone"), strict=True):
+        stats: list[Stat] = [getattr(of_speaker, field) for of_speaker in speakers.values()]
         # Edges are in the units of the prediction. Those of kind "log" are in Hz here, which is
         # the same only for values that are not normalised.
         if any((stat.mean, stat.std) != (0, 1) for stat in stats):
-            quantization[f"model.variance_embedding.{quantity}_quantization"] = "linear"
+            values[f"model.variance_embedding.{quantity}_quantization"] = "linear"
         tensors[f"{quantity}.norm.mean"] = torch.tensor([stat.mean for stat in stats])
         tensors[f"{quantity}.norm.std"] = torch.tensor([stat.std for stat in stats])
-    fixed = {
-        "model_type": "FastSpeech2",
-        "preprocess.text.pauses": "sp",
-        "model.use_postnet": any(name.startswith("postnet.") for name in tensors),
-    }
+    fixed = {"model_type": "FastSpeech2", "preprocess.text.pauses": "sp"}
     return ImportedModel(
-        tree=_tables.tree_of("tts", {**settings, **fixed, **quantization}, path),
+        tree=_tables.tree_of("tts", {**values, **fixed}, path),
         tensors=tensors,
         weights=weights,
         vocabulary=vocabulary_of(_tables.size_of(stored, _SYMBOLS, 0, weights), weights),
         speakers=tuple(speakers),
-        # one kind of statistics serves for phones and frames
-        stats=CorpusStats(
-            {s.name: SpeakerStats(p, p, e, e, 0.0) for s, (p, e) in speakers.items()}
-        ),
+        stats=CorpusStats({speaker.name: stats for speaker, stats in speakers.items()}),
         unused=unused,
     )
 
