@@ -224,7 +224,5 @@ def needed_files(names: Sequence[str], *, for_training: bool = False) -> tuple[l
             chosen |= {path for path in near if pattern.fullmatch(path.name)}
         return sorted(map(str, chosen | {newest_weights})), str(newest_weights)
     known = "config.json, audio.json and model.safetensors, nor a checkpoint of a known project"
-    content = listed(sorted(names)) or "nothing"
-    raise InputError(
-        f"there is no model in it: neither {known} with its settings; it holds {content}"
-    )
+    fault = f"there is no model in it: neither {known} with its settings"
+    raise InputError(f"{fault}; it holds {listed(sorted(names)) or 'nothing'}")

@@ -44,9 +44,8 @@ def read(weights: Path) -> tuple[Path, Mapping[str, object]]:
 def mel_settings(args: Mapping[str, object], path: Path) -> dict[str, object]:
     """Selects the settings of the mel."""
     if value_at(args, "preprocess.use_min_max_norm_mel"):
-        raise InputError(
-            f"{path}: preprocess.use_min_max_norm_mel: mels scaled to another range cannot be used"
-        )
+        fault = "mels scaled to another range cannot be used"
+        raise InputError(f"{path}: preprocess.use_min_max_norm_mel: {fault}")
     is_centred = value_at(args, "preprocess.mel_extract_mode") == "taco"
     padding = "centre" if is_centred else "hifigan"
     return {**required(args, _MEL, path), "preprocess.mel_padding": padding}

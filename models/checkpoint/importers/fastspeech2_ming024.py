@@ -199,9 +199,8 @@ def by_id(ids: object, n_speakers: int, path: Path) -> list[str]:
     by_name: dict[str, object] = ids if isinstance(ids, dict) else {}
     names = {number: name for name, number in by_name.items() if isinstance(number, int)}
     if sorted(names) != list(range(n_speakers)) or len(by_name) > n_speakers:
-        raise InputError(
-            f"{path}: expected names with the ids 0 to {n_speakers - 1}, found {str(ids)[:80]}"
-        )
+        expected = f"expected names with the ids 0 to {n_speakers - 1}"
+        raise InputError(f"{path}: {expected}, found {str(ids)[:80]}")
     return [names[number] for number in range(n_speakers)]
 
 
@@ -212,9 +211,8 @@ def stat_of(numbers: object, path: Path, name: str) -> Stat:
         stat = Stat(*map(float, values))
         if stat.std > 0:
             return stat
-    raise InputError(
-        f"{path}: {name}: mean, std, min and max are {numbers}; expected finite numbers and std > 0"
-    )
+    fault = f"{path}: {name}: mean, std, min and max are {numbers}"
+    raise InputError(f"{fault}; expected finite numbers and std > 0")
 
 
 def _stat(stats: object, quantity: str, path: Path) -> Stat:
@@ -234,10 +232,8 @@ def vocabulary_of(n_rows: int, path: Path) -> Vocabulary:
         symbols = (PAD, *characters, *sorted(ARPABET), *pinyin, *_SILENCES, _SPARE)
         if len(symbols) == n_rows:
             return Vocabulary(symbols)
-    raise InputError(
-        f"{path}: {_SYMBOLS} has {n_rows} rows, one per symbol; expected the symbols of 152 "
-        "(Amphion) or of 361 (ming024)"
-    )
+    fault = f"{path}: {_SYMBOLS} has {n_rows} rows, one per symbol"
+    raise InputError(f"{fault}; expected the symbols of 152 (Amphion) or of 361 (ming024)")
 
 
 def translated(stored: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], tuple[str, ...]]:

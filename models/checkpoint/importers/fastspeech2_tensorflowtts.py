@@ -156,9 +156,8 @@ def _settings_of(weights: Path) -> Path:
     names = sorted((*weights.parent.glob("*.yml"), *weights.parent.glob("*.yaml")))
     path = next((file for file in names if _PARAMS in read_yaml(file)), None)
     if path is None:
-        raise InputError(
-            f"{weights}: no yaml file with {_PARAMS} in its folder; copy that of its training there"
-        )
+        fault = f"{weights}: no yaml file with {_PARAMS} in its folder"
+        raise InputError(f"{fault}; copy that of its training there")
     return path
 
 
@@ -178,10 +177,8 @@ def _statistics(weights: Path, name: str) -> tuple[Tensor, Tensor]:
     values = torch.from_numpy(np.asarray(read_array(path), dtype=np.float32))
     rows = values.reshape(2, -1) if values.numel() and values.numel() % 2 == 0 else values
     if rows.ndim != 2 or not rows.isfinite().all() or not (rows[1] > 0).all():
-        raise InputError(
-            f"{path}: shape {tuple(values.shape)}; expected a row of means and one of positive "
-            "standard deviations"
-        )
+        expected = "expected a row of means and one of positive standard deviations"
+        raise InputError(f"{path}: shape {tuple(values.shape)}; {expected}")
     return rows[0], rows[1]
 
 
@@ -190,9 +187,8 @@ def _read_hdf5(path: Path) -> dict[str, Tensor]:
     try:
         import h5py  # not at the top: few models need it
     except ImportError as error:
-        raise InputError(
-            f"{path}: reading it needs h5py: pip install -e '.[tensorflowtts]'"
-        ) from error
+        remedy = "pip install -e '.[tensorflowtts]'"
+        raise InputError(f"{path}: reading it needs h5py: {remedy}") from error
     arrays: dict[str, Tensor] = {}
 
     def collect(name: str, item: object) -> None:
@@ -223,22 +219,16 @@ def _translated(
     for name in ("encoder.positions", "decoder.positions"):
         if name in tensors and tensors[name].ndim:
             tensors[name] = tensors[name][1:]  # row 0 is of padding
-    _to_nats(tensors, mean * math.log(10), scale * math.log(10), path)
-    return tensors
-
-
-def _to_nats(tensors: dict[str, Tensor], mean: Tensor, scale: Tensor, path: Path) -> None:
-    """Gives the mel maps the mean and scale of each band, (M,) each."""
+    # the mel maps get the mean and scale of each band in nats
+    mean, scale = mean * math.log(10), scale * math.log(10)
     n_norms = sum(name.startswith("postnet.norms.") for name in tensors) // 4
     first, last = "postnet.convs.0.weight", f"postnet.norms.{n_norms - 1}"
     bands = {"mel_linear.weight": 0, "mel_linear.bias": 0, first: 1}
     bands |= {f"{last}.weight": 0, f"{last}.bias": 0}
     for name, axis in bands.items():
         if (n_bands := _tables.size_of(tensors, name, axis, path)) != len(mean):
-            raise InputError(
-                f"{path}: {name} has {n_bands} mel bands, and stats.npy {len(mean)}; copy the "
-                "stats.npy of the dump that it was trained on"
-            )
+            fault = f"{path}: {name} has {n_bands} mel bands, and stats.npy {len(mean)}"
+            raise InputError(f"{fault}; copy the stats.npy of the dump that it was trained on")
         factor = 1 / scale if name == first else scale
         tensors[name] = (tensors[name].movedim(axis, -1) * factor).movedim(-1, axis)
     tensors["mel_linear.bias"] = tensors["mel_linear.bias"] + mean
@@ -246,3 +236,4 @@ def _to_nats(tensors: dict[str, Tensor], mean: Tensor, scale: Tensor, path: Path
     for name in [name for name in tensors if name.endswith(".running_var")]:
         tensors[name] = tensors[name] + (_EPS - _OUR_EPS)
         tensors[name.replace("running_var", "num_batches_tracked")] = torch.tensor(0)
+    return tensors

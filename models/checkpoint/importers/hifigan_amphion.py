@@ -22,10 +22,9 @@ _GENERATOR = {
     f"model.generator.{key}": f"model.hifigan.{key}" for key in hifigan_authors.GENERATOR_KEYS
 }
 _REASONS = {
-    "mpd": ": its last layer has stride 3, Arion's 1: another network of the same shapes",
-    "training": ": its state is not used",
+    "mpd": "its last layer has stride 3, Arion's 1: another network of the same shapes",
+    "training": "its state is not used",
 }
-_UNKNOWN = ": Arion has no such discriminator"
 
 
 def recognises(weights: Path) -> bool:
@@ -65,5 +64,6 @@ def _discriminators(weights: Path, names: Sequence[object]) -> TrainingNetworks:
         if name == "msd":
             networks = hifigan_authors.discriminators_in({"msd": read_weights(file)}, file)
         else:
-            unused.append(f"{file.name}: {name}{_REASONS.get(str(name), _UNKNOWN)}")
+            reason = _REASONS.get(str(name), "Arion has no such discriminator")
+            unused.append(f"{file.name}: {name}: {reason}")
     return TrainingNetworks(networks.tensors, (*networks.unused, *unused))

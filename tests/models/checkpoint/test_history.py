@@ -155,33 +155,35 @@ def test_an_imported_models_card_says_whose_it_is_and_what_was_left_out(voice):
     assert "| not imported | a; b |" in text
 
 
-def test_a_licence_that_is_not_given_is_unknown(voice):
-    preprocess = replace(voice.config.preprocess, corpus={"b": CorpusConfig(licence="CC0")})
-    config = replace(voice.config, dataset=("a", "b"), preprocess=preprocess)
-    assert licences_of(config, History()) == {"a": "", "b": "CC0"}
-    text = card_text(replace(voice, config=config))
-    assert "a, licence of the recordings: unknown; b, licence of the recordings: CC0" in text
+CC0, PROGRAM = CorpusConfig(licence="CC0"), Origin("Toy 1", "apache-2.0")
 
 
-def test_a_corpus_that_a_program_spoke_has_its_name_and_licence_unless_the_config_has_one(voice):
-    program = Origin("Toy 1", "apache-2.0")
-    config = replace(voice.config, dataset=("a", "b"))
-    card = replace(voice, config=config, history=History(hours={"a": 2.0}, origins={"a": program}))
-    spoken = "a, 2.00 hours, spoken by Toy 1, licence of the recordings: apache-2.0"
-    text = card_text(card)
-    assert f"| data | {spoken}; b, licence of the recordings: unknown |" in text
-    assert header_of(text)["recordings_license"] == ["apache-2.0"]
-    corpora = {"a": CorpusConfig(licence="CC0")}
-    config = replace(config, preprocess=replace(config.preprocess, corpus=corpora))
-    assert licences_of(config, card.history) == {"a": "CC0", "b": ""}
-
-
-def test_a_program_that_spoke_a_corpus_of_a_published_name_does_not_get_its_licence(voice):
-    config = replace(voice.config, dataset=("LJSpeech",))
-    history = History(origins={"LJSpeech": Origin("Toy 1", "")})
-    assert licences_of(config, History()) == {"LJSpeech": "public domain"}
-    assert licences_of(config, history) == {"LJSpeech": ""}
-    assert "datasets" not in header_of(card_text(replace(voice, config=config, history=history)))
+@pytest.mark.parametrize(
+    ("corpora", "origins", "licences"),
+    [
+        ({"b": CC0}, {}, {"a": "", "b": "CC0"}),
+        ({}, {"a": PROGRAM}, {"a": "apache-2.0", "b": ""}),
+        ({"a": CC0}, {"a": PROGRAM}, {"a": "CC0", "b": ""}),
+        ({}, {}, {"LJSpeech": "public domain"}),
+        # the licence of the published corpus is not that of a program's corpus of the same name
+        ({}, {"LJSpeech": Origin("Toy 1", "")}, {"LJSpeech": ""}),
+    ],
+)
+def test_licences_are_those_of_the_config_or_of_the_program_that_spoke_a_corpus(
+    voice, corpora, origins, licences
+):
+    preprocess = replace(voice.config.preprocess, corpus=corpora)
+    config = replace(voice.config, dataset=tuple(licences), preprocess=preprocess)
+    history = History(hours=dict.fromkeys(origins, 2.0), origins=origins)
+    text = card_text(replace(voice, config=config, history=history))
+    assert licences_of(config, history) == licences
+    datasets = []
+    for name, licence in licences.items():
+        spoken = ", 2.00 hours, spoken by Toy 1" if name in origins else ""
+        datasets.append(f"{name}{spoken}, licence of the recordings: {licence or 'unknown'}")
+    assert f"| data | {'; '.join(datasets)} |" in text
+    assert header_of(text).get("recordings_license", []) == [*filter(None, licences.values())]
+    assert ("datasets" in header_of(text)) == ("LJSpeech" in licences and not origins)
 
 
 def test_notes_are_kept_when_the_card_is_written_again(voice, tmp_path):
