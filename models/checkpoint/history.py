@@ -20,7 +20,6 @@ from utils.errors import InputError, listed
 from utils.files import read_json, read_text, write_json, write_text
 
 HISTORY = "history.json"
-
 UNKNOWN = "unknown"  # the identifier of the Hub for a licence that is not given
 _NOTES = "\n## Notes\n"  # text of the user follows, and is kept
 _FIRST_NOTE = "The licence of the recordings and the consent of their speakers limit its use.\n"

@@ -63,9 +63,9 @@ class VoiceData:
                 message = "%s speaks as %s for the utterances of %s"
                 _log.warning(message, voice.origin, speakers[0], listed(stored, 3))
             speakers = stored
-        p_arpabet = voice.config.preprocess.text.certain_p_arpabet
+        share = voice.config.preprocess.text.certain_p_arpabet
         self._items = FeatureDataset(
-            [store], [store.ids], self.vocabulary, speakers, p_arpabet=p_arpabet
+            [store], [store.ids], self.vocabulary, speakers, p_arpabet=share
         )
 
     def features(self, id: str) -> Features:
@@ -78,17 +78,15 @@ class VoiceData:
         device = next(self.voice.network.parameters()).device
         return on_device(collate(items, self.voice.mel.log_floor_value), device)
 
-    def groups(self, ids: Iterable[str]) -> Iterator[list[str]]:
-        """Yields utterances of similar length, as many as fit into a batch."""
+    def groups(self, ids: Iterable[str]) -> list[list[str]]:
+        """Returns utterances of similar length together, as many as fit into a batch."""
         frames = {id: int(self.store.frames[self.store.index_of(id)]) for id in ids}
-        group: list[str] = []
+        groups: list[list[str]] = []
         for id in sorted(frames, key=lambda id: (frames[id], id)):
-            if group and (len(group) + 1) * frames[id] > _BATCH_FRAMES:
-                yield group
-                group = []
-            group.append(id)
-        if group:
-            yield group
+            if not groups or (len(groups[-1]) + 1) * frames[id] > _BATCH_FRAMES:
+                groups.append([])
+            groups[-1].append(id)
+        return groups
 
 
 def is_voice(reference: str) -> bool:

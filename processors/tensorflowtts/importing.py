@@ -1,8 +1,4 @@
-"""Makes the feature store of stage 1 from a dump; the dump is only read.
-
-The mels become natural logarithms. Utterances whose arrays do not fit together are left out, each
-with its reason in `rejected.jsonl`.
-"""
+"""Makes the feature store of stage 1 from a dump; the dump is only read."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -75,9 +71,8 @@ def import_dump(
         return [utterance.id, utterance.speaker, *stamps]
 
     work = ShardWork(reader, folder, preprocess.mel)
-    listing = Listing(utterances, [], [])
     dependence = Dependence("tts", ALIGNMENTS, identity, {"dump": str(dump)})
-    run = with_phones(plan_run(preprocess, dataset, listing, dependence, work))
+    run = with_phones(plan_run(preprocess, dataset, Listing(utterances, [], []), dependence, work))
     return carry_out(replace(run, splits=Splits(train, valid, [], [])), n_cpus)
 
 
