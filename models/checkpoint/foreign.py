@@ -21,7 +21,7 @@ from utils.errors import InputError, listed
 from utils.hub import resolve
 
 P = TypeVar("P", bound=PurePath)
-ACCELERATE_WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # of the inference network
+_ACCELERATE_WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # of the inference network
 _RESULTS = {"log", "logs", "result", "results"}  # folders without weights
 
 # An experiment of Arion: published in its root, or as training left it.
@@ -93,7 +93,7 @@ def several_models(places: Iterable[PurePath], folder: PurePath | None) -> Input
 
 def named_part(weights: P) -> P:
     """Returns the path that is named after a checkpoint: accelerate's folder, or the file."""
-    return weights.parent if weights.name in ACCELERATE_WEIGHTS else weights
+    return weights.parent if weights.name in _ACCELERATE_WEIGHTS else weights
 
 
 @dataclass(frozen=True)

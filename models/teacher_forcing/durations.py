@@ -63,9 +63,9 @@ class VoiceData:
                 message = "%s speaks as %s for the utterances of %s"
                 _log.warning(message, voice.origin, speakers[0], listed(stored, 3))
             speakers = stored
-        share = voice.config.preprocess.text.certain_p_arpabet
+        p_arpabet = voice.config.preprocess.text.certain_p_arpabet
         self._items = FeatureDataset(
-            [store], [store.ids], self.vocabulary, speakers, p_arpabet=share
+            [store], [store.ids], self.vocabulary, speakers, p_arpabet=p_arpabet
         )
 
     def features(self, id: str) -> Features:

@@ -10,14 +10,7 @@ from typing import cast
 from torch import Tensor
 
 from models.checkpoint.foreign import FileNames, ImportedModel
-from models.checkpoint.importers._tables import (
-    LJSPEECH,
-    existing,
-    mel_settings,
-    size_of,
-    tree_of,
-    value_at,
-)
+from models.checkpoint.importers import _tables
 from models.checkpoint.tensors import named_tensors, read_weights
 from processors.text.voice_phones import Vocabulary, nvidia_vocabulary
 from utils.errors import InputError
@@ -61,19 +54,19 @@ class NvidiaCheckpoint:
 
     def size(self, name: str, axis: int = 0) -> int:
         """Looks up one size of a tensor, as `size_of`."""
-        return size_of(self.tensors, name, axis, self.path)
+        return _tables.size_of(self.tensors, name, axis, self.path)
 
     def imported(
         self, settings: Mapping[str, object], tensors: dict[str, Tensor], path: Path | None = None
     ) -> ImportedModel:
         """Puts a model together; `path` is the file of the settings, if it is another one."""
-        mel = mel_settings(LJSPEECH) | existing(self.parts, _SETUP)
+        mel = _tables.mel_settings(_tables.LJSPEECH) | _tables.existing(self.parts, _SETUP)
         task = "vocoder" if self.model == "WaveGlow" else "tts"
         step, epoch = (self.parts.get(name) for name in ("iteration", "epoch"))
         after = f", epoch {epoch}" if isinstance(epoch, int) else ""
         used = (self.weights, *_READ)
         return ImportedModel(
-            tree=tree_of(task, {**mel, **settings}, path or self.path),
+            tree=_tables.tree_of(task, {**mel, **settings}, path or self.path),
             tensors=tensors,
             weights=self.path,
             source=f"{self.model} of NVIDIA, {self.path.name}, {self.weights}{after}",
@@ -84,7 +77,8 @@ class NvidiaCheckpoint:
     def text(self, symbols: str) -> tuple[dict[str, object], Vocabulary]:
         """Returns Arion's settings of the text, and the vocabulary, by the embeddings."""
         name, vocabulary = symbol_set(self.size(symbols), _SYMBOL_SETS, self.path)
-        share = value_at(self.parts, "train_setup.p_arpabet", 0.0)  # before 2022: letters alone
+        # before 2022: letters alone
+        share = _tables.value_at(self.parts, "train_setup.p_arpabet", 0.0)
         settings = {"preprocess.text.phone_extractor": name, "preprocess.text.p_arpabet": share}
         return settings, vocabulary
 
@@ -112,7 +106,7 @@ def holds(weights: Path, model: str, names: FileNames) -> bool:
 @lru_cache(maxsize=1)  # all importers ask about the same file
 def _model_in(path: Path, changed_ns: int) -> str:
     saved = read_weights(path)
-    return _model_of(saved) or _model_of(value_at(saved, _LATEST))
+    return _model_of(saved) or _model_of(_tables.value_at(saved, _LATEST))
 
 
 def open_checkpoint(path: Path) -> NvidiaCheckpoint:

@@ -6,12 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from models.checkpoint.foreign import (
-    ACCELERATE_WEIGHTS,
-    ImportedModel,
-    TrainingNetworks,
-    named_part,
-)
+from models.checkpoint.foreign import ImportedModel, TrainingNetworks, named_part
 from models.checkpoint.importers import _amphion, hifigan_authors
 from models.checkpoint.importers._tables import existing, required, value_at
 from models.checkpoint.tensors import read_weights
@@ -54,7 +49,7 @@ def _discriminators(weights: Path, names: Sequence[object]) -> TrainingNetworks:
 
     Other parts of a `*.pt` are in the generator's list of unused parts.
     """
-    if weights.name not in ACCELERATE_WEIGHTS:
+    if named_part(weights) == weights:  # one file with everything
         return TrainingNetworks()
     networks = TrainingNetworks()
     unused: list[str] = []
