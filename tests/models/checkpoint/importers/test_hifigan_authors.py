@@ -97,24 +97,15 @@ def test_imported_discriminators_score_as_the_originals_do(tmp_path, small_discr
 
 @pytest.mark.usefixtures("small_discriminator")
 @OLD_NAMES
-def test_random_numbers_after_reading_discriminators_are_those_before(tmp_path):
-    write_authors(tmp_path, random_generator(SIZES))
-    torch.save({"msd": scale_discriminators().state_dict()}, tmp_path / "do_00000100")
-    state = torch.get_rng_state()
-
-    assert read_foreign(tmp_path).training_networks().tensors
-    assert torch.equal(torch.get_rng_state(), state)
-
-
-@pytest.mark.usefixtures("small_discriminator")
-@OLD_NAMES
-def test_discriminators_of_other_shapes_are_listed(tmp_path):
+def test_discriminators_of_other_shapes_are_listed_and_random_numbers_are_those_before(tmp_path):
     write_authors(tmp_path, random_generator(SIZES))
     periods, scales = period_discriminators((2, 4, 4, 6, 8)), scale_discriminators()
     discriminators = {"mpd": periods.state_dict(), "msd": scales.state_dict()}
     torch.save(discriminators, tmp_path / "do_00000100")
+    state = torch.get_rng_state()
     others = read_foreign(tmp_path).training_networks()
 
+    assert torch.equal(torch.get_rng_state(), state)
     assert {name.split(".")[0] for name in others.tensors["discriminator"]} == {"msd"}
     assert others.unused == ("do_00000100: mpd: its layers or shapes differ from Arion's",)
 
@@ -126,14 +117,6 @@ def test_speaking_does_not_read_the_discriminators(tmp_path):
 
     with pytest.raises(InputError, match=r"do_00000100: not a file of tensors"):
         model.stored("discriminator")
-
-
-def test_a_missing_config_is_asked_for(tmp_path):
-    write_authors(tmp_path, random_generator(SIZES))
-    (tmp_path / "config.json").unlink()
-
-    with pytest.raises(InputError, match=r"g_00000100: no config\.json in its folder; copy"):
-        load_model(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -199,10 +182,13 @@ def test_a_file_without_a_generator_is_refused(tmp_path):
         load_model(tmp_path)
 
 
-def test_a_setting_that_is_missing_is_named(tmp_path):
+def test_a_setting_or_config_that_is_missing_is_named(tmp_path):
     path = write_authors(tmp_path, random_generator(SIZES)) / "config.json"
     text = path.read_text()
     for key in ("upsample_rates", "upsample_kernel_sizes", "resblock", "sampling_rate"):
         path.write_text(text.replace(f'"{key}"', '"other"'))
         with pytest.raises(InputError, match=rf"config\.json.*{key}"):
             load_model(tmp_path)
+    path.unlink()
+    with pytest.raises(InputError, match=r"g_00000100: no config\.json in its folder; copy"):
+        load_model(tmp_path)

@@ -83,8 +83,14 @@ def test_numbers_are_those_of_the_authors_code(tmp_path, monkeypatch, variant):
         torch.testing.assert_close(values, torch.as_tensor(expected), rtol=0, atol=1e-4)
 
 
-def test_it_has_the_settings_symbols_and_speakers_of_the_file(tmp_path, monkeypatch):
-    voice = load_model(write_checkpoint(tmp_path / "checkpoint_7.ckpt", monkeypatch, Parts(2)))
+def test_it_has_the_settings_symbols_and_speakers_of_the_file_and_imports_nothing(
+    tmp_path, monkeypatch
+):
+    path = write_checkpoint(tmp_path / "checkpoint_7.ckpt", monkeypatch, Parts(2))
+    before = set(sys.modules)
+    voice = load_model(path)
+    assert not any(name.startswith("omegaconf") for name in set(sys.modules) - before)
+    assert matcha_authors.read(path).unused == ("optimizer_states", "lr_schedulers")
     model, preprocess = voice.config.model, voice.config.preprocess
     assert (model.encoder.hidden, model.decoder.channels, model.out_size) == (8, (16, 16), 0)
     assert model.mel_mean == -5.5
@@ -95,14 +101,6 @@ def test_it_has_the_settings_symbols_and_speakers_of_the_file(tmp_path, monkeypa
     assert ids == [0, 156, 3, 16, 176, 177]
     assert [speaker.name for speaker in voice.speakers] == ["speaker_0", "speaker_1"]
     assert voice.step == 1234
-
-
-def test_nothing_that_a_file_names_is_imported(tmp_path, monkeypatch):
-    path = write_checkpoint(tmp_path / "matcha.ckpt", monkeypatch)
-    before = set(sys.modules)
-    voice = matcha_authors.read(path)
-    assert not any(name.startswith("omegaconf") for name in set(sys.modules) - before)
-    assert voice.unused == ("optimizer_states", "lr_schedulers")
 
 
 def test_converted_it_speaks_as_before(tmp_path, monkeypatch):

@@ -110,17 +110,15 @@ def test_sizes_are_those_of_the_tensors_whatever_a_config_says(tmp_path):
     assert (voice.step, voice.config.model.decoder.attention_lstm_size) == (25000, 24)
 
 
-def test_the_newest_of_a_folder_is_read(tmp_path):
+def test_the_newest_of_a_folder_is_read_and_what_its_training_needs_is_listed(tmp_path):
+    others = {"optimizer": {"state": {}}, "cuda_rng_state_all": torch.zeros(2)}
     for epoch in (50, 100):
-        write(tmp_path / f"checkpoint_Tacotron2_{epoch}.pt", epoch=epoch)
+        write(tmp_path / f"checkpoint_Tacotron2_{epoch}.pt", epoch=epoch, **others)
     (tmp_path / "checkpoint_Tacotron2_last.pt").symlink_to("checkpoint_Tacotron2_100.pt")
     assert load_model(tmp_path).network is not None
-    assert read_foreign(tmp_path).weights.name == "checkpoint_Tacotron2_100.pt"
-
-
-def test_parts_that_only_nvidias_training_needs_are_listed(tmp_path):
-    path = write(tmp_path / "m.pt", optimizer={"state": {}}, cuda_rng_state_all=torch.zeros(2))
-    assert read_foreign(path).unused == ("optimizer", "cuda_rng_state_all")
+    imported = read_foreign(tmp_path)
+    assert imported.weights.name == "checkpoint_Tacotron2_100.pt"
+    assert imported.unused == ("optimizer", "cuda_rng_state_all")
 
 
 def test_a_whole_pickled_network_is_refused_with_a_way_out(tmp_path):

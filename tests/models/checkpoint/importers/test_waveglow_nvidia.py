@@ -84,27 +84,23 @@ def numbers_are_right(path, state, mel):
     return torch.allclose(network.inverse(z, mel), decode(state, SIZES, z, mel), atol=1e-4)
 
 
-def test_every_way_to_store_the_tensors_loads(tmp_path, state, mel):
+def test_every_way_to_store_the_tensors_loads_and_unused_parts_are_listed(tmp_path, state, mel):
     halves = {name: tensor.half() for name, tensor in state.items()}
     widened = {name: tensor.float() for name, tensor in halves.items()}
     optimizer = {"state": {0: {"exp_avg": torch.ones(2)}}, "param_groups": [{"lr": 1e-4}]}
     whole = {"epoch": 3, "config": SIZES, "state_dict": state, "optimizer": optimizer}
     whole |= {"scaler": {"scale": 1.0}, "cuda_rng_state_all": [torch.zeros(3, dtype=torch.uint8)]}
 
-    assert numbers_are_right(write(tmp_path / "whole", whole), state, mel)
+    path = write(tmp_path / "whole", whole | {"iteration": 77})
+    assert numbers_are_right(path, state, mel)
+    unused = ("optimizer", "scaler", "cuda_rng_state_all")
+    assert (read_foreign(path).unused, read_foreign(path).step) == (unused, 77)
     assert numbers_are_right(write(tmp_path / "half", {"state_dict": halves}), widened, mel)
     assert numbers_are_right(write(tmp_path / "bare", state, "any name"), state, mel)
     old = write(tmp_path / "old", whole, _use_new_zipfile_serialization=False)
     assert numbers_are_right(old, state, mel)
     save_file(folded(state), old.with_name("model.safetensors"))
     assert numbers_are_right(old.with_name("model.safetensors"), state, mel)
-
-
-def test_unused_parts_are_listed(tmp_path, state):
-    optimizer = {"state": {0: {"exp_avg": torch.ones(2)}}}
-    content = {"epoch": 3, "iteration": 77, "state_dict": state, "optimizer": optimizer}
-    imported = read_foreign(write(tmp_path, content))
-    assert (imported.unused, imported.step) == (("optimizer",), 77)
 
 
 @pytest.mark.parametrize(
