@@ -47,7 +47,7 @@ def required(values: object, table: NameTable, path: Path) -> dict[str, object]:
     return selected
 
 
-def mel_keys(section: str, *keys: str) -> NameTable:
+def mel_keys(section: str, *keys: str) -> dict[str, str]:
     """Returns the table of a mel: rate, n_fft, window, hop, bands, lowest and highest frequency."""
     return {f"preprocess.{ours}": section + key for ours, key in zip(_MEL, keys, strict=True)}
 
@@ -64,9 +64,9 @@ def tree_of(task: str, settings: Mapping[str, object], path: Path) -> Tree:
     The task is "tts" or "vocoder"; `preprocess.f_max` may be None for half of the sample rate.
     """
     general = {"task": task, "dataset": ["unnamed"], "dataset_path": {}, "log_dir": f"ckpts/{task}"}
-    if task == "vocoder":
-        general["preprocess.max_seconds"] = 600.0  # shares the output of stage 1 with recipes
-    settings = general | dict(settings)
+    # vocoders share the output of stage 1 with recipes
+    seconds = {"preprocess.max_seconds": 600.0} if task == "vocoder" else {}
+    settings = {**general, **seconds, **settings}
     rate = settings["preprocess.sample_rate"]
     if settings["preprocess.f_max"] is None and isinstance(rate, int | float):
         settings["preprocess.f_max"] = rate / 2
@@ -108,7 +108,7 @@ class TensorNames:
         return {self.translated(name) or name: tensor for name, tensor in tensors.items()}
 
 
-def below(places: NameTable, rows: NameTable) -> NameTable:
+def below(places: NameTable, rows: NameTable) -> dict[str, str]:
     """Returns the rows of `TensorNames` below each of several places, which several layers have."""
     return {a + theirs: b + ours for a, b in places.items() for theirs, ours in rows.items()}
 

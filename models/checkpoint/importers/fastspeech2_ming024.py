@@ -208,9 +208,9 @@ def stat_of(numbers: object, path: Path, name: str) -> Stat:
     """Returns statistics of one quantity from the numbers in a file."""
     values = numbers if isinstance(numbers, list) else []
     if len(values) == 4 and all(isinstance(n, int | float) and math.isfinite(n) for n in values):
-        stat = Stat(*map(float, values))
-        if stat.std > 0:
-            return stat
+        mean, std, low, high = map(float, values)
+        if std > 0:
+            return Stat(mean, std, low, high)
     fault = f"{path}: {name}: mean, std, min and max are {numbers}"
     raise InputError(f"{fault}; expected finite numbers and std > 0")
 
