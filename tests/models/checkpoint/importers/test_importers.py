@@ -78,8 +78,13 @@ def cut_short(_, path):
         ("FastPitch_checkpoint_1000.pt", ""),
     ],
 )
-@pytest.mark.parametrize("save", [torch.save, cut_short])
-def test_a_file_that_is_no_tensors_is_one_message_and_runs_nothing(tmp_path, name, args, save):
+@pytest.mark.parametrize(
+    ("save", "fault"),
+    [(torch.save, r"refused: it names \w+\.system"), (cut_short, "not a file of tensors")],
+)
+def test_a_file_that_is_no_tensors_is_one_message_and_runs_nothing(
+    tmp_path, name, args, save, fault
+):
     marker, path = tmp_path / "marker", tmp_path / name
     path.parent.mkdir(exist_ok=True)
     if name.startswith("g_"):
@@ -88,9 +93,8 @@ def test_a_file_that_is_no_tensors_is_one_message_and_runs_nothing(tmp_path, nam
         (tmp_path / "args.json").write_text(args)
     parts = ("generator", "generator_state_dict", "mel_linear.weight", "optimizer")
     save(dict.fromkeys(parts, Command(marker)), path)
-    message = rf"{path.name}: (refused: it names|not a file of ten)"
 
     for given in (tmp_path, path):
-        with pytest.raises(InputError, match=message):
+        with pytest.raises(InputError, match=f"{path.name}: {fault}"):
             load_model(given)
     assert not marker.exists()
