@@ -264,6 +264,14 @@ def test_half_precision_is_loaded_as_float32(experiment):
     assert all(torch.equal(state[name], tensor.to(state[name])) for name, tensor in halves.items())
 
 
+def test_a_speaker_that_the_model_does_not_have_is_refused(experiment):
+    assert load_model(experiment).default_speaker() == "anna"
+    edit_config(experiment, inference={"speaker": "bob"})
+    message = r"config\.json: the model has no speaker 'bob'.*; correct or remove its inference\.sp"
+    with pytest.raises(InputError, match=message):
+        load_model(experiment).default_speaker()
+
+
 def test_a_network_that_fits_no_memory_is_refused(experiment):
     edit_config(experiment, model={"transformer": {"conv_filter_size": 10**15}})
     with pytest.raises(InputError, match=r"config\.json: its network cannot be built: "):

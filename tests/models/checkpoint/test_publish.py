@@ -512,3 +512,5 @@ def test_only_checkpoints_of_others_are_imported(tmp_path, target):
             convert_to_experiment(str(reference), tmp_path / "again")
     with pytest.raises(InputError, match="no such file or folder"):
         convert_to_experiment(str(tmp_path / "missing"), tmp_path / "again")
+    with pytest.raises(InputError, match="source: not an experiment; first import a checkpoint of"):
+        export_experiment(tmp_path / "source", tmp_path / "again", "again", licence="mit")
