@@ -36,6 +36,7 @@ from models.programs.server.requests import (
     ModelName,
     SpeechRequest,
     explained,
+    protocol_with_patience,
 )
 from models.programs.server.streams import Address, speak_stream, wyoming_server
 from models.programs.server.voices import VoiceStore, named_references
@@ -284,7 +285,7 @@ def server_config(
         build_app(voices, limits, wyoming),
         host,
         port,
-        http="h11",
+        http=protocol_with_patience(limits.patience_s),
         ws=_WebSockets,
         ws_max_size=limits.body_bytes,
         log_config=None,

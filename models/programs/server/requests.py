@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from config.checks import CONTROL_RANGE, MAX_SEED, MAX_STEPS, MAX_TEMPERATURE
 from processors.text.markup import Format
@@ -129,7 +130,7 @@ class Limits:
     queue: int = 128  # requests that wait or are served at a time
     # from a request's body to the end of its response, which a client may read as it is heard
     deadline_s: float = 600.0
-    patience_s: float = 10.0  # for the body of a request
+    patience_s: float = 10.0  # for the headers of a request, and for its body
     body_bytes: int = 64 * 1024
 
 
@@ -171,7 +172,7 @@ class Counters:
 class Guard:
     """ASGI middleware that refuses what exceeds the limits, and ends work that no client awaits.
 
-    uvicorn itself reads a body of any size, and waits for a slow one without end.
+    uvicorn itself reads a body of any size, and waits for a slow client without end.
     """
 
     def __init__(self, app: ASGIApp, limits: Limits, counters: Counters) -> None:
@@ -285,3 +286,33 @@ class Guard:
             gone.cancel()
             # their errors are those of a client that left
             await asyncio.gather(work, gone, return_exceptions=True)
+
+
+def protocol_with_patience(patience_s: float) -> type[H11Protocol]:
+    """Returns uvicorn's protocol that ends connections whose headers do not arrive in time."""
+
+    class PatientProtocol(H11Protocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._timer = self.loop.call_later(patience_s, self._give_up)
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            is_websocket = self.transport.get_protocol() is not self
+            if is_websocket or (self.cycle is not None and not self.cycle.response_complete):
+                self._timer.cancel()
+            elif self._timer.cancelled():
+                self._timer = self.loop.call_later(patience_s, self._give_up)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._timer.cancel()
+            super().connection_lost(exc)
+
+        def _give_up(self) -> None:
+            answer = (
+                b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+            )
+            self.transport.write(answer)
+            self.transport.close()
+
+    return PatientProtocol

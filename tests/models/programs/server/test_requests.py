@@ -35,13 +35,41 @@ def begun(server, **options):
     return server.client(**options).audio.speech.with_streaming_response.create(**BODY)
 
 
-def test_a_client_that_sends_too_slowly_is_refused(folders):
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"POST /v1/audio/speech HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{",
+        b"POST /v1/audio/speech HTTP/1.1\r\nHo",
+        b"",
+    ],
+    ids=["body", "headers", "nothing"],
+)
+def test_a_client_that_sends_too_slowly_is_refused(folders, sent):
     with running(folders, Limits(patience_s=0.3)) as server, server.socket() as client:
-        client.sendall(b"POST /v1/audio/speech HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
-        start, answer = time.monotonic(), b""
-        while block := client.recv(4096):
-            answer += block
-        assert answer.startswith(b"HTTP/1.1 408")
+        client.sendall(sent)
+        start = time.monotonic()
+        assert whole_answer(client).startswith(b"HTTP/1.1 408")
+        assert 0.2 < time.monotonic() - start < 3
+
+
+def whole_answer(client):
+    answer = b""
+    while block := client.recv(4096):
+        answer += block
+    return answer
+
+
+def test_a_connection_lasts_between_requests_but_not_with_half_of_one(folders):
+    with running(folders, Limits(patience_s=0.3)) as server, server.socket() as client:
+        for _ in range(3):
+            client.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+            answer = b""
+            while not answer.endswith(b'"ok"}'):
+                answer += client.recv(4096)
+            time.sleep(0.2)
+        client.sendall(b"GET /hea")
+        start = time.monotonic()
+        assert whole_answer(client).startswith(b"HTTP/1.1 408")
         assert 0.2 < time.monotonic() - start < 3
 
 
