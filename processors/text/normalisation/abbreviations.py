@@ -2,10 +2,11 @@
 
 import re
 import string
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
+from itertools import chain
 
 from processors.text.g2p import letter_name, lookup
-from processors.text.normalisation import rule
+from processors.text.normalisation import apply, rule
 from processors.text.normalisation.codes import CODED
 from processors.text.normalisation.numbers import digit_by_digit
 
@@ -79,9 +80,8 @@ def _from(table: dict[str, str]) -> Callable[[re.Match[str]], str]:
 
     def say(match: re.Match[str]) -> str:
         spoken = table[match[1].lower()]
-        if match[1][0].isupper():
-            spoken = spoken[0].upper() + spoken[1:]
-        return spoken + _final_stop(match)
+        first = spoken[0].upper() if match[1][0].isupper() else spoken[0]
+        return first + spoken[1:] + _final_stop(match)
 
     return say
 
@@ -175,22 +175,16 @@ def _spell(token: str) -> bool:
         return False
     if token in _SPELT or not re.search(r"[AEIOUY]", token):
         return True
-    phones = lookup(token)
-    if phones is None:
+    if (phones := lookup(token)) is None:
         return len(token) <= 4
-    return _bare(phones) == _bare(phone for letter in token for phone in letter_name(letter) or ())
-
-
-def _bare(phones: Iterable[str]) -> str:
-    return " ".join(phone.rstrip("012") for phone in phones)
+    names = chain(*(letter_name(letter) or () for letter in token))
+    return [phone.rstrip("012") for phone in phones] == [phone.rstrip("012") for phone in names]
 
 
 def _acronym(match: re.Match[str], own_words: Collection[str]) -> str:
-    token, plural = match[1], match[2] or ""
-    if match[0].lower() in own_words or token.lower() in own_words or not _spell(token):
+    if any(word.lower() in own_words for word in (match[0], match[1])) or not _spell(match[1]):
         return match[0]
-    # "DVDs": the letter names take the plural.
-    return " ".join(token) + ("'s" if plural else "")
+    return " ".join(match[1]) + ("'s" if match[2] else "")  # the names of letters take the plural
 
 
 def _mixed(match: re.Match[str]) -> str:
@@ -204,18 +198,12 @@ def _mixed(match: re.Match[str]) -> str:
 
 def say_acronyms(text: str, own_words: Collection[str] = ()) -> str:
     """Spells acronyms, unless `own_words` has them or the text is mostly in capitals."""
-    if _is_shouted(text):
-        return text
-    for pattern, say in _JOINED:
-        text = pattern.sub(say, text)
-    return _ACRONYM.sub(lambda match: _acronym(match, own_words), text)
-
-
-def _is_shouted(text: str) -> bool:
     words = re.findall(r"[A-Za-z]{2,}", text)
     loud = [word for word in words if word.isupper()]
     n_words = sum(not _spell(word) and word not in _SPOKEN for word in loud)
-    return len(loud) > _SHOUTED_SHARE * len(words) and n_words > 1
+    if len(loud) > _SHOUTED_SHARE * len(words) and n_words > 1:
+        return text
+    return _ACRONYM.sub(lambda match: _acronym(match, own_words), apply(_JOINED, text))
 
 
 _ACRONYM = re.compile(r"(?<![\w'])([A-Z]{2,})('s|s)?(?!\w)")
@@ -257,7 +245,7 @@ def _part(part: str) -> str:
 
 def _url(match: re.Match[str]) -> str:
     address = match["address"].rstrip(".,;:!?)\"'")
-    tail = match["address"][len(address) :]
+    tail = match["address"].removeprefix(address)
     apart = "" if match.string.startswith("'s", match.end()) else " "
     return f" {_address(address.rstrip('/'))}{tail}{apart}"
 
@@ -266,11 +254,9 @@ def _file(match: re.Match[str]) -> str:
     """Reads the name of a file, a module or a path ("node.js", "~/.bashrc") as an address is."""
     name = match["address"]
     first, second = [*name.split("."), ""][:2]
-    if first.isdigit() or first.lower() in _SHORTENED:  # "5.and", "etc.and"
-        return match[0]
-    if len(second) == 1 and (len(first) == 1 or second.isupper()):  # "i.e.this", "Ph.D.s"
-        return match[0]
-    return _url(match) if _PATH.search(name) else match[0]
+    is_sentence = first.isdigit() or first.lower() in _SHORTENED  # "5.and", "etc.and"
+    is_short = len(second) == 1 and (len(first) == 1 or second.isupper())  # "i.e.this", "Ph.D.s"
+    return match[0] if is_sentence or is_short or not _PATH.search(name) else _url(match)
 
 
 # a root; a dot before small letters, or capitals ("end.The" lacks a space)

@@ -134,11 +134,9 @@ def _clock(match: re.Match[str]) -> str:
 
 def _half(match: re.Match[str]) -> str:
     """Says " A M" or " P M", with the full stop that also ended the sentence."""
-    if not match["half"]:
-        return ""
     rest = match.string[match.end() :]
     final = match[0].endswith(".") and re.match(r"[\"')\]]*(?:\s+[\"'(]?[A-Z]|\s*$)", rest)
-    return f" {match['half'].upper()} M" + ("." if final else "")
+    return f" {match['half'].upper()} M{'.' if final else ''}" if match["half"] else ""
 
 
 HALVES = (rule(r"\b(?P<half>[ap])\.\s?m\.", lambda m: _half(m).lstrip(), re.I),)
@@ -148,12 +146,9 @@ def _duration(match: re.Match[str]) -> str:
     """Says "2:03:59" as "two hours, three minutes and fifty-nine seconds"."""
     counts = match["amount"].split(":")
     units = ("hour", "minute", "second")[3 - len(counts) :]
-    parts = [
-        (number(n.lstrip("0")), unit)
-        for n, unit in zip(counts, units, strict=True)
-        if n.strip("0.")
-    ]
-    said = [f"{n} {unit}{'s' * (n != 'one')}" for n, unit in parts] or ["zero seconds"]
+    counted = {unit: count.lstrip("0") for unit, count in zip(units, counts, strict=True)}
+    said = [f"{number(n)} {unit}{'s' * (n != '1')}" for unit, n in counted.items() if n.strip("0.")]
+    said = said or ["zero seconds"]
     return match["before"] + " and ".join(filter(None, [", ".join(said[:-1]), said[-1]]))
 
 

@@ -6,10 +6,10 @@ Most texts have no digits, so they skip the rules of numbers.
 """
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from config.text import UnknownCharacters
-from processors.text.normalisation import Rule, rule
+from processors.text.normalisation import apply, rule
 from processors.text.normalisation.abbreviations import ABBREVIATIONS, ADDRESSES, say_acronyms
 from processors.text.normalisation.codes import CODES
 from processors.text.normalisation.dates import DATES, HALVES, NAMES, TIMES
@@ -53,18 +53,18 @@ _PUNCTUATION = (
     rule(r"\.{2,}(?=[\s\"')\]]*\S)", ", "),
     rule(r"[^A-Za-z0-9\s,.;:?!'-]", " "),
 )
-_SHARPS = (rule(r"(?<!\w)([A-G])#(?![A-Za-z])", r"\1 sharp ", re.I),)  # C#, a note or a language
 _WRITTEN = {"!": "≠", "<": "≤", ">": "≥", "=": "=", "&": "&"}  # != and so on, by their first sign
-_OPERATORS = (  # of programs
+_OPERATORS = (  # of programs; C#, a note or a language
+    rule(r"(?<!\w)([A-G])#(?![A-Za-z])", r"\1 sharp ", re.I),
     rule(r"(?<![<>=!&])(?:[!<>=]=|&&)=?(?![<>=&])", lambda m: f" {_WRITTEN[m[0][0]]} "),
     rule(r"(?<=\d)\s?[-=]+>\s?(?=[$£€]?\d)", " to "),
     rule(r"(?<![<=-])[-=]+>(?!>)", ", "),
     rule(r"(?<![\w*])([A-Za-z]|\d+)( ?)\*\*\2(?=(?:-?\d+|[a-z])\b(?!\*))", r"\1^"),
 )
-_WITHOUT_DIGITS = (*ADDRESSES, *_SHARPS, *_OPERATORS, *HALVES, *NAMES, *ABBREVIATIONS, *ROMAN)
+_WITHOUT_DIGITS = (*ADDRESSES, *_OPERATORS, *HALVES, *NAMES, *ABBREVIATIONS, *ROMAN)
 _RULES = (
-    *ADDRESSES, *_SHARPS, *_OPERATORS, *CODES, *NOTATION, *BEFORE_NUMBERS, *DATES, *TIMES, *PRICES,
-    *UNITS, *HALVES, *NAMES, *ABBREVIATIONS, *ROMAN, *NUMBERS,
+    *ADDRESSES, *_OPERATORS, *CODES, *NOTATION, *BEFORE_NUMBERS, *DATES, *TIMES, *PRICES, *UNITS,
+    *HALVES, *NAMES, *ABBREVIATIONS, *ROMAN, *NUMBERS,
 )  # fmt: skip
 _DIGIT = re.compile(r"[0-9]")
 _CAPITALS = re.compile(r"[A-Z]{2}|[A-Z]&[A-Z]|[a-z][A-Z]")  # what `say_acronyms` looks for
@@ -100,13 +100,6 @@ def english_in_words(
     if _CAPITALS.search(text):
         text = say_acronyms(text, own_words)
     return say_signs(text)
-
-
-def apply(rules: Iterable[Rule], text: str) -> str:
-    """Applies rules in order."""
-    for pattern, say in rules:
-        text = pattern.sub(say, text)
-    return text
 
 
 def say_signs(text: str) -> str:

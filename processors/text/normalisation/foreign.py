@@ -192,14 +192,13 @@ def name_signs(text: str, language: str) -> str:
     A hyphen before a number, but not inside one, is a minus, and between two ascending numbers a
     range.
     """
-    text = _RANGE.sub(partial(_named_range, _RANGE_WORDS.get(language.split("-")[0])), text)
-    text = _NEGATIVE.sub(MINUS, text)
+    code = language.split("-")[0]
+    text = _NEGATIVE.sub(MINUS, _RANGE.sub(partial(_named_range, _RANGE_WORDS.get(code)), text))
     for sign, words in _SIGN_WORDS.items():
-        if sign in text and (word := words.get(language.split("-")[0])):
-            text = text.replace(sign, f" {word} ")
+        text = text.replace(sign, f" {words[code]} " if code in words else sign)
     return " ".join(text.split())
 
 
 def _named_range(word: str | None, match: re.Match[str]) -> str:
     low, high = (float(number.replace(",", ".")) for number in match.groups())
-    return match[0] if word is None or low >= high else f"{match[1]} {word} {match[2]}"
+    return f"{match[1]} {word} {match[2]}" if word and low < high else match[0]

@@ -6,6 +6,7 @@ with units.
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 
 from processors.text.normalisation import rule
 
@@ -165,10 +166,7 @@ def roman_value(numeral: str) -> int | None:
     if not numeral or not _WELL_FORMED.fullmatch(numeral):
         return None
     values = [_VALUES[letter] for letter in numeral]
-    return sum(
-        -value if value < following else value
-        for value, following in zip(values, [*values[1:], 0], strict=True)
-    )
+    return sum(-a if a < b else a for a, b in pairwise([*values, 0]))
 
 
 def _roman(say: Callable[[re.Match[str], str], str]) -> Callable[[re.Match[str]], str]:
@@ -237,9 +235,6 @@ def _bare(match: re.Match[str]) -> str:
         dated = _DATED.search(text[max(0, match.start() - 12) : match.start()])
         return year(digits) if dated else cardinal(digits)
     return year_or_number(digits)
-
-
-_THOUSANDS = {"k": "thousand", "K": "thousand", "M": "million", "B": "billion"}
 
 
 def _sum(match: re.Match[str]) -> str:
