@@ -92,8 +92,7 @@ def markdown_blocks(text: str, *, lines: bool = False) -> list[Block]:
 
     text = _FRONT_MATTER.sub("", text.replace("\r\n", "\n")) + "\n"
     text, n_fences = _FENCE.subn("", text)
-    text = shield_formulas(text)
-    text = _CHECKBOX.sub(r"\1", _TEXT_ABOVE.sub(r"\g<0>\n", text))
+    text = _CHECKBOX.sub(r"\1", _TEXT_ABOVE.sub(r"\g<0>\n", shield_formulas(text)))
     for pattern, written in _INLINE:
         text = pattern.sub(written, text)
     text = _OPEN_LINK.sub("] (", _OPEN_BRACKET.sub("(", _closed(text)))
