@@ -14,6 +14,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,17 +27,17 @@ LETTER_A = ("EY1",)  # CMUdict has the article first
 LETTERS = "'abcdefghijklmnopqrstuvwxyz"
 _VOWELS = frozenset("aeiouy")
 _ARPABET = frozenset(ARPABET)
-_SIBILANTS = frozenset(("S", "Z", "SH", "ZH", "CH", "JH"))
-_VOICELESS = frozenset(("P", "T", "K", "F", "TH"))
+_SIBILANTS = ("S", "Z", "SH", "ZH", "CH", "JH")
+_VOICELESS = ("P", "T", "K", "F", "TH")
 Phones = tuple[str, ...]
 
 
 class Pronunciation(NamedTuple):
     """The pronunciation of a word."""
 
-    phones: tuple[str, ...]  # or letters
+    phones: Phones  # or letters
     in_lexicon: bool  # False: from a rule
-    instead: tuple[str, ...] = ()  # phones that can be said instead of the letters
+    instead: Phones = ()  # phones that can be said instead of the letters
     is_joined: bool = False  # with the word before, as one
 
 
@@ -139,21 +140,17 @@ class LexiconPhonemizer:
     def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
         """Looks up the pronunciation of each word of a clause."""
         return [
-            _LETTER_A if word == "A" and _is_letter(words, index) else self._pronounce(word)
-            for index, word in enumerate(words)
+            _LETTER_A if word == "A" and _is_letter(words, i) else self._pronounce(word)
+            for i, word in enumerate(words)
         ]
 
     def _pronounce(self, word: str) -> Pronunciation:
         if word not in self._spoken:
-            self._spoken[word] = self._whole(word) or self._parts(word)
+            unquoted = (word, word.rstrip("'"), word.lstrip("'"), word.strip("'"))
+            phones = next(filter(None, map(self._held, unquoted)), None)
+            said = Pronunciation(phones, in_lexicon=True) if phones else self._parts(word)
+            self._spoken[word] = said
         return self._spoken[word]
-
-    def _whole(self, word: str) -> Pronunciation | None:
-        """Looks up a word, with or without the quotes around it."""
-        for form in (word, word.rstrip("'"), word.lstrip("'"), word.strip("'")):
-            if phones := self._held(form):
-                return Pronunciation(phones, in_lexicon=True)
-        return None
 
     def _held(self, word: str) -> Phones | None:
         return self._user_lexicon.get(word.lower()) or lookup(word)
@@ -163,11 +160,16 @@ class LexiconPhonemizer:
         parts = [part for part in word.replace("-", " ").split() if part.strip("'")]
         if len(parts) > 1:
             said = [_LETTER_A if part == "A" else self._pronounce(part) for part in parts]
-            phones = tuple(phone for part in said for phone in part.phones)
+            phones = tuple(chain(*(part.phones for part in said)))
             return Pronunciation(phones, in_lexicon=all(part.in_lexicon for part in said))
         word = word.strip("'-")
-        phones = self._inflected(word) or with_primary_stress(pronounce(word) or ())
-        return Pronunciation(phones or _spelt(word), in_lexicon=False)
+        if not (phones := self._inflected(word) or with_primary_stress(pronounce(word) or ())):
+            names = [letter_name(letter) or () for letter in word if letter != "'"]
+            if not names or () in names:
+                hint = "write it in words, or add it to lexicon_path"
+                raise InputError(f"'{word}' has no English pronunciation; {hint}")
+            phones = tuple(chain(*names))
+        return Pronunciation(phones, in_lexicon=False)
 
     def _inflected(self, word: str) -> Phones | None:
         """Pronounces a known word with one of the endings 's, s, ed, ing."""
@@ -187,12 +189,9 @@ def _is_letter(words: Sequence[str], index: int) -> bool:
 
 def _plural_stems(stem: str) -> list[str]:
     """Lists the stems of a word without its "s": "boxe" gives box, "partie" gives party."""
-    stems = [stem]
     if stem.endswith("ie"):
-        stems.append(stem[:-2] + "y")
-    if stem.endswith(("se", "ze", "xe", "che", "she", "oe")):
-        stems.append(stem[:-1])
-    return stems
+        return [stem, stem[:-2] + "y"]
+    return [stem, stem[:-1]] if stem.endswith(("se", "ze", "xe", "che", "she", "oe")) else [stem]
 
 
 def _verb_stems(stem: str) -> list[str]:
@@ -227,12 +226,3 @@ _ENDINGS: dict[str, tuple[Callable[[str], list[str]], Callable[[Phones], Phones]
     "ed": (_verb_stems, _with_ed),
     "ing": (_verb_stems, lambda phones: (*phones, "IH0", "NG")),
 }
-
-
-def _spelt(word: str) -> Phones:
-    names = [letter_name(letter) or () for letter in word if letter != "'"]
-    if not names or () in names:
-        raise InputError(
-            f"'{word}' has no English pronunciation; write it in words, or add it to lexicon_path"
-        )
-    return tuple(phone for name in names for phone in name)

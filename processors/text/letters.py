@@ -44,16 +44,16 @@ class LetterPhonemizer:
 
     def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
         """Returns the letters of each word, and its phones if their pronunciation is certain."""
-        return [self._pronounce(word) for word in words]
-
-    def _pronounce(self, word: str) -> Pronunciation:
-        bare = word.strip(APOSTROPHE)
-        phones = self._phones_of(bare.lower())
-        if phones is None:
-            return Pronunciation(_spell(word), in_lexicon=True)
-        before, after = word.split(bare, maxsplit=1)
-        named = [f"{self._prefix}{phone}" for phone in phones]
-        return Pronunciation(_spell(word), in_lexicon=True, instead=(*before, *named, *after))
+        said = []
+        for word in words:
+            letters, bare, instead = tuple(word.lower()), word.strip(APOSTROPHE), ()
+            if wrong := [letter for letter in letters if not is_letter(letter)]:
+                raise InputError(f"'{wrong[0]}' in '{word}' is not a letter; write it in words")
+            if (phones := self._phones_of(bare.lower())) is not None:
+                before, after = word.split(bare, maxsplit=1)
+                instead = (*before, *(f"{self._prefix}{phone}" for phone in phones), *after)
+            said.append(Pronunciation(letters, in_lexicon=True, instead=instead))
+        return said
 
     def _phones_of(self, word: str) -> Phones | None:
         if self._user_lexicon is None:
@@ -69,11 +69,8 @@ class LetterPhonemizer:
 
 def is_letter(symbol: str) -> bool:
     """Returns whether a symbol is one letter in lower case, a combining mark, or an apostrophe."""
-    if len(symbol) != 1:
-        return False
-    return symbol == APOSTROPHE or (
-        unicodedata.category(symbol)[0] in "LM" and symbol == symbol.lower()
-    )
+    is_small = len(symbol) == 1 and symbol == symbol.lower()
+    return is_small and (symbol == APOSTROPHE or unicodedata.category(symbol)[0] in "LM")
 
 
 def split_words(token: Token) -> Iterator[Token]:
@@ -81,20 +78,10 @@ def split_words(token: Token) -> Iterator[Token]:
     if token.kind != "word":
         yield token
         return
-    # letters, combining marks and numbers
-    plain = (
-        c if c == APOSTROPHE or unicodedata.category(c)[0] in "LMN" else " " for c in token.text
-    )
-    for word in "".join(plain).split():
-        if bare := word.strip(APOSTROPHE):
-            yield Token("word", bare)
-
-
-def _spell(word: str) -> Phones:
-    letters = tuple(word.lower())
-    if wrong := [letter for letter in letters if not is_letter(letter)]:
-        raise InputError(f"'{wrong[0]}' in '{word}' is not a letter; write it in words")
-    return letters
+    is_part = [char == APOSTROPHE or unicodedata.category(char)[0] in "LMN" for char in token.text]
+    plain = "".join(c if keep else " " for c, keep in zip(token.text, is_part, strict=True))
+    bare = (word.strip(APOSTROPHE) for word in plain.split())
+    yield from (Token("word", word) for word in bare if word)
 
 
 def normalise_symbols(
