@@ -81,13 +81,12 @@ class Dictionary:
             self.entries.setdefault(entry.word, entry)
         forms = Counter(word.lower() for word in self.entries)
         self._in_any_case: dict[str, Entry] = {}
-        n_units: dict[str, set[int]] = {}  # of entries, by the first
+        self._n_units: dict[str, set[int]] = {}  # of entries, by the first
         for word, entry in self.entries.items():
             if not (word.isupper() and (entry.keeps_case or forms[word.lower()] > 1)):
                 self._in_any_case.setdefault(word.lower(), entry)
             units = _UNIT.findall(word.lower())
-            n_units.setdefault(units[0], set()).add(len(units))
-        self._n_units = {first: sorted(n, reverse=True) for first, n in n_units.items()}
+            self._n_units.setdefault(units[0], set()).add(len(units))
 
     @property
     def facts(self) -> list[tuple[str, str, bool]]:
@@ -120,23 +119,19 @@ class Dictionary:
         end = 0
         for i, unit in enumerate(units):
             start = unit.start()
-            for n in self._n_units.get(unit[0].lower(), ()) if start >= end else ():
+            sizes = self._n_units.get(unit[0].lower(), set()) if start >= end else set[int]()
+            for n in sorted(sizes, reverse=True):
                 stop = units[min(i + n, len(units)) - 1].end()
                 word = " ".join(text[start:stop].split()).replace("’", "'")
                 entry = self.entries.get(word) or self._in_any_case.get(word.lower())
-                if entry and _is_whole(text, start, stop):
+                begins = not text[start].isalnum() or _BEFORE.match(text, start)  # as words do
+                if entry and begins and (not text[stop - 1].isalnum() or _AFTER.match(text, stop)):
                     ending = _POSSESSIVE.match(text, stop)
                     yield None, text[end:start], ""
                     yield entry, text[start:stop], ending[0] if ending else ""
                     end = ending.end() if ending else stop
                     break
         yield None, text[end:], ""
-
-
-def _is_whole(text: str, start: int, stop: int) -> bool:
-    """Returns whether a part of a text begins and ends where words do; 's may follow."""
-    begins = not text[start].isalnum() or _BEFORE.match(text, start)
-    return bool(begins and (not text[stop - 1].isalnum() or _AFTER.match(text, stop)))
 
 
 Lexicon = Dictionary | Mapping[str, str] | str | Path | None
@@ -178,10 +173,9 @@ def dictionary_of(given: Lexicon) -> Dictionary | None:
 def _entry(word: str, said: str, place: str, *, keeps_case: bool) -> Entry:
     are_texts = isinstance(word, str) and isinstance(said, str) and word.strip() and said.strip()
     if not are_texts or re.search("[{}|]", word) or control_characters(word + said):
-        raise InputError(
-            f"{place}: {str(word)[:40]!r} has no pronunciation, or is no word; expected"
-            " `WORD  PH1 PH2`, or `WORD = nuh-VAD-uh`, other words, or {PH1 PH2}"
-        )
+        expected = "`WORD  PH1 PH2`, or `WORD = nuh-VAD-uh`, other words, or {PH1 PH2}"
+        fault = f"{str(word)[:40]!r} has no pronunciation, or is no word"
+        raise InputError(f"{place}: {fault}; expected {expected}")
     if all(map(is_arpabet, said.split())) and re.search(r"\d", said):
         said = f"{{{said}}}"
     if re.search(r"[{}]", re.sub(r"\{[^{}]+\}", "", said)):
@@ -214,9 +208,9 @@ class Transcriber:
             raise InputError(f"{entry.place}: {line}: {error}") from error
 
     def _part(self, part: re.Match[str]) -> str:
-        phones = self._phones(part[0])
-        text = part[0].replace("-", "").lower() if _is_respelled(part[0]) else part[0]
-        return f"{{{' '.join(phones)}}}" if phones else text
+        if phones := self._phones(part[0]):
+            return f"{{{' '.join(phones)}}}"
+        return part[0].replace("-", "").lower() if _is_respelled(part[0]) else part[0]
 
     def _phones(self, part: str) -> Phones:
         """Returns the phones of braces or of a respelling; none for other words."""

@@ -33,7 +33,7 @@ _CONTINUED = re.compile(r"^\s*[A-ZÀ-Þ][^\n]*[^\s.!?…,;:]\s*\n\s*[a-zß-ÿ]",
 _LIST_MARK = re.compile(r"\s*(?:[-*+•‣▪◦]|\d{1,2}[.)]|[a-z]\))\s", re.I)
 _SENTENCE_MARK = re.compile(r"[.!?…。！？।॥۔؟][\"'”’»)\]]*$")
 _NO_MARK = re.compile(r"[^.!?…。！？।॥۔؟,;:、，(\[–—-]$")
-_INLINE = re.compile(r"\{([^{}|]*)(?:\|[^{}]*)?\}")
+_INLINE = re.compile(r"(\{[^{}]*\})")
 _ROUND = str.maketrans("{}", "()")
 _CONTEXT = 40  # characters before a sign, in a warning
 _SHORT_ITEM = 25  # characters: four or more shorter lines are a list, also in small letters
@@ -44,16 +44,9 @@ _GOES_ON = re.compile(  # a line that goes on in the next one, as in a poem
 )
 _NARROWEST = 40  # characters: prose is not wrapped at fewer, and most items of a list are shorter
 
-# Cost of a split after a word, as a share of the length of the chunk.
-_CLAUSE_COST = (
-    (re.compile(r"[.!?;:…—–]['\"”’)\]]*$"), 0.0),
-    (re.compile(r"[,)\]、，]['\"”’]*$"), 0.05),
-)
-_WORD_COST = 0.25
-_CONJUNCTION_COST = 0.15
-_CONJUNCTIONS = frozenset(
-    ["and", "but", "or", "nor", "so", "because", "which", "that", "when", "while", "where", "who"]
-)
+_CLAUSE_END = re.compile(r"[.!?;:…—–]['\"”’)\]]*$")
+_COMMA_END = re.compile(r"[,)\]、，]['\"”’]*$")
+_CONJUNCTION = re.compile("and|but|n?or|so|because|which|that|when|while|where|who")
 COMMA = "<,>"
 
 # As in scripts for speech: [pause:1.5], [break 300ms], [pause]
@@ -170,17 +163,12 @@ def _ends_sentence(before: str, after: str) -> bool:
         return False
     if re.fullmatch("[a-z]", last) and re.match(r"[A-Z]\.\s?[A-Z][a-z]", opening):
         return False  # one of several initials
-    return not _is_initial(before, word.start(1))
-
-
-def _is_initial(before: str, start: int) -> bool:
-    """Returns whether the last word is a single capital after a name: "John F." or "J. R."."""
-    letter = before[start:].rstrip(".\"'”’)]")
+    letter = before[word.start(1) :].rstrip(".\"'”’)]")
     if len(letter) != 1 or not letter.isupper():
-        return False
-    previous = before[:start].split()
-    name = previous[-1].lstrip("\"'“‘([") if previous else ""
-    return not previous or name[:1].isupper() or name == "by"
+        return True
+    previous = before[: word.start(1)].split()[-1:]  # a name before an initial: "John F.", "J. R."
+    name = previous[0].lstrip("\"'“‘([") if previous else "by"
+    return not (name[:1].isupper() or name == "by")
 
 
 def split_long(sentence: str, max_phones: int) -> list[str]:
@@ -211,17 +199,17 @@ def _halve(units: Sequence[str], max_phones: int) -> list[Sequence[str]]:
 
 def _phones_of(unit: str) -> int:
     """Estimates the number of phones of a word, at least one."""
-    if unit.startswith("{"):
-        return max(len(unit.split()), 1)
-    return max(sum(5 if char.isdigit() else char.isalpha() for char in unit), 1)
+    n_letters = sum(5 if char.isdigit() else char.isalpha() for char in unit)
+    return max(len(unit.split()) if unit.startswith("{") else n_letters, 1)
 
 
 def cut_cost(word: str, following: str) -> float:
-    """Computes the cost of a cut between two words, from 0 after a clause to 0.25."""
-    for pattern, cost in _CLAUSE_COST:
-        if pattern.search(word):
-            return cost
-    return _CONJUNCTION_COST if following.lower() in _CONJUNCTIONS else _WORD_COST
+    """Computes the cost of a cut between two words, as a share of the length: 0 after a clause."""
+    if _CLAUSE_END.search(word):
+        return 0.0
+    if _COMMA_END.search(word):
+        return 0.05
+    return 0.15 if _CONJUNCTION.fullmatch(following.lower()) else 0.25
 
 
 def cut_parts(parts: Iterable[str], pieces: Sequence[str]) -> list[list[tuple[int, str]]]:
@@ -355,13 +343,12 @@ class TextReader:
 
     def _round_brackets(self, text: str, language: str) -> str:
         """Replaces braces that hold no phones, as in "Dear {name}", by round brackets."""
-        if "{" not in text and "}" not in text:
-            return text
-        phones = [m for m in _INLINE.finditer(text) if self._frontends[language].holds_phones(m[1])]
-        kept = {place for match in phones for place in (match.start(), match.end() - 1)}
-        return "".join(
-            char if place in kept else char.translate(_ROUND) for place, char in enumerate(text)
-        )
+        holds_phones = self._frontends[language].holds_phones
+        pieces = _INLINE.split(text)
+        for i, piece in enumerate(pieces):
+            if i % 2 == 0 or not holds_phones(piece[1:-1].partition("|")[0]):
+                pieces[i] = piece.translate(_ROUND)
+        return "".join(pieces)
 
     def _with_dictionary(self, parts: Sequence[str], language: str) -> Sequence[str]:
         if self._unknown != "refuse":
@@ -387,9 +374,8 @@ def check_text(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise InputError(
-            f"the text is not UTF-8 at character {error.start}; is the terminal set to UTF-8?"
-        ) from error
+        fault = f"the text is not UTF-8 at character {error.start}"
+        raise InputError(f"{fault}; is the terminal set to UTF-8?") from error
     if not text.isprintable() and (shown := control_characters(text)):
         raise InputError(f"the text holds control characters: {shown}; remove them")
 
@@ -401,10 +387,8 @@ def merge_wordless(pieces: Sequence[str]) -> list[str]:
     """
     joined: list[str] = []
     for piece in pieces:
-        if joined and not (has_word(piece) and has_word(joined[-1])):
-            joined[-1] = f"{joined[-1]} {piece}"
-        else:
-            joined.append(piece)
+        is_alone = not joined or (has_word(piece) and has_word(joined[-1]))
+        joined.append(piece if is_alone else f"{joined.pop()} {piece}")
     return joined
 
 

@@ -86,15 +86,11 @@ def _plain(char: str) -> str:
 
 def split_inline(text: str) -> list[tuple[bool, str]]:
     """Splits text at `{...}` into pairs: whether a piece is inline phones, and the piece."""
-    pieces: list[tuple[bool, str]] = []
-    end = 0
-    for match in _BRACES.finditer(text):
-        pieces += [(False, text[end : match.start()]), (True, match[1].strip())]
-        end = match.end()
-    pieces.append((False, text[end:]))
-    if any(not piece if inline else re.search(r"[{}]", piece) for inline, piece in pieces):
+    pieces = _BRACES.split(text)
+    pieces[1::2] = map(str.strip, pieces[1::2])
+    if "" in pieces[1::2] or re.search(r"[{}]", "".join(pieces)):
         raise InputError(f"braces in {text[:80]!r} must hold phones, as in {{HH AH0 L OW1}}")
-    return [(inline, piece) for inline, piece in pieces if piece.strip()]
+    return [(i % 2 == 1, piece) for i, piece in enumerate(pieces) if piece.strip()]
 
 
 def tokenize(text: str) -> list[Token]:
@@ -126,10 +122,8 @@ def merge_pauses(tokens: list[Token]) -> list[Token]:
     merged: list[Token] = []
     for token in tokens:
         if token.kind == "pause" and merged and merged[-1].kind == "pause":
-            strongest = max(merged.pop().text, token.text, key=_STRENGTH.index)
-            merged.append(Token("pause", strongest))
-        else:
-            merged.append(token)
+            token = max(merged.pop(), token, key=lambda pause: _STRENGTH.index(pause.text))
+        merged.append(token)
     return merged
 
 
@@ -146,9 +140,6 @@ def is_word(char: str) -> bool:
 @lru_cache(maxsize=4096)
 def _kind(char: str) -> str:
     """Returns the kind of a character: "word", a pause class, or empty for separators."""
-    if char in _PAUSES:
-        return _PAUSES[char]
     category = unicodedata.category(char)
-    if category[0] in "LMN" or category in ("Sc", "Sm") or char in _WORD_SIGNS:
-        return "word"
-    return ""
+    in_words = category[0] in "LMN" or category in ("Sc", "Sm") or char in _WORD_SIGNS
+    return _PAUSES.get(char, "word" if in_words else "")

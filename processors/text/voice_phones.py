@@ -109,10 +109,9 @@ class PhoneSet:
             return (phone,)
         if phone in _NO_SOUND:
             pauses = [pause for pause in _STRENGTHS if pause in self._phones]
-            strength = _STRENGTHS.get(phone)
-            if strength is None or not pauses:
+            if phone not in _STRENGTHS or not pauses:
                 return ()
-            return (min(pauses, key=lambda pause: abs(_STRENGTHS[pause] - strength)),)
+            return (min(pauses, key=lambda pause: abs(_STRENGTHS[pause] - _STRENGTHS[phone])),)
         sound = _sound_of(phone)
         return self._cheapest(sound)[1] if sound and self._sounds else ()
 
@@ -148,7 +147,7 @@ def is_vowel(phone: str) -> bool:
 
 def is_stressed(phone: str) -> bool:
     """Returns whether a phone of ARPAbet or the IPA is a vowel with the primary stress."""
-    return _RANKS.get(phone[:1], 0) == 2 or _RANKS.get(phone[-1:], 0) == 2
+    return phone.startswith("ˈ") or phone.endswith("1")
 
 
 def _distance(sound: _Sound, other: _Sound) -> float:
@@ -180,12 +179,10 @@ def _sound_of(phone: str) -> _Sound:
     for char in "".join(ipa).lstrip("ˈˌ"):
         if char in letters or (segments and char == _NASAL):
             segments.append(letters["n" if char == _NASAL else char])
-        elif segments:  # it changes or marks the one before
-            last = segments.pop()
-            if char in "ːˑ":
-                segments.append(last._replace(long=1 if char == "ː" else 0.5))
-            else:
-                segments.append(last._replace(marks=last.marks | {char}))
+        elif segments and char in "ːˑ":  # it changes or marks the one before
+            segments[-1] = segments[-1]._replace(long=1 if char == "ː" else 0.5)
+        elif segments:
+            segments[-1] = segments[-1]._replace(marks=segments[-1].marks | {char})
     return tuple(s._replace(stress=stress) if n == 0 else s for n, s in enumerate(segments))
 
 
@@ -236,10 +233,8 @@ class VoicePhones:
         fitted = [[self._fitted(clause, replaced) for clause in row] for row in sentences]
         if new := [name for name in replaced if name not in self._logged]:
             self._logged.update(new)
-            get_logger(__name__).warning(
-                "this voice was not trained on all phones of the text and replaces %s",
-                listed(new, _SHOWN),
-            )
+            problem = "this voice was not trained on all phones of the text and replaces"
+            get_logger(__name__).warning("%s %s", problem, listed(new, _SHOWN))
         return fitted
 
     def _fitted(self, clause: SpokenText, replaced: dict[str, None]) -> SpokenText:
@@ -272,10 +267,8 @@ class VoicePhones:
         if not nearest:
             raise InputError(f"{problem}, and has none like it")
         if self._unknown == "refuse":
-            raise InputError(
-                f"{problem}; the nearest: {' '.join(nearest)}; set inference.unknown_phones to"
-                " replace, or write the word otherwise"
-            )
+            advice = "set inference.unknown_phones to replace, or write the word otherwise"
+            raise InputError(f"{problem}; the nearest: {' '.join(nearest)}; {advice}")
         return nearest
 
 
@@ -284,11 +277,11 @@ class Vocabulary:
 
     def __init__(self, symbols: Iterable[str]) -> None:
         self.symbols = tuple(symbols)
-        if len(set(self.symbols)) != len(self.symbols):
+        self._ids = {symbol: index for index, symbol in enumerate(self.symbols)}
+        if len(self._ids) != len(self.symbols):
             raise InputError("a vocabulary holds a symbol twice")
         if self.symbols[:1] != (PAD,):
             raise InputError(f"a vocabulary must start with {PAD}, found {self.symbols[:1]}")
-        self._ids = {symbol: index for index, symbol in enumerate(self.symbols)}
 
     def __len__(self) -> int:
         return len(self.symbols)
@@ -301,8 +294,7 @@ class Vocabulary:
 
     def ids(self, phones: Sequence[str]) -> list[int]:
         """Returns the id of each phone; an InputError names all unknown ones."""
-        unknown = sorted({phone for phone in phones if phone not in self._ids})
-        if unknown:
+        if unknown := sorted(set(phones) - set(self._ids)):
             raise InputError(
                 f"phones {' '.join(unknown)} are not among the {len(self)} symbols of this model; "
                 "it was trained on another phone set, or its corpus does not contain them"
@@ -315,9 +307,9 @@ def arpabet_vocabulary() -> Vocabulary:
     return Vocabulary(MARKS + ARPABET)
 
 
-def vocabulary_of(phones: Iterable[str]) -> Vocabulary:
-    """Returns the marks, then the other phones of `phones` in sorted order."""
-    return Vocabulary((*MARKS, *sorted(set(phones) - set(MARKS))))
+def vocabulary_of(phones: Iterable[str], first: Sequence[str] = MARKS) -> Vocabulary:
+    """Returns the first symbols, then the other phones of `phones` in sorted order."""
+    return Vocabulary((*first, *sorted(set(phones) - set(first))))
 
 
 def nvidia_vocabulary(phone_extractor: str) -> Vocabulary:
@@ -348,7 +340,5 @@ def model_vocabulary(text: TextConfig, phones: Iterable[str]) -> Vocabulary:
     if text.has_nvidia_symbols:
         return nvidia_vocabulary(text.phone_extractor)
     symbols = {*phones, WORD_BOUNDARY} if text.in_letters else set(phones)
-    if text.phone_extractor in ("espeak", "letters"):
-        return vocabulary_of(symbols)
-    arpabet = arpabet_vocabulary().symbols
-    return Vocabulary((*arpabet, *sorted(symbols - set(arpabet))))
+    has_lexicon = text.phone_extractor not in ("espeak", "letters")
+    return vocabulary_of(symbols, MARKS + ARPABET if has_lexicon else MARKS)
