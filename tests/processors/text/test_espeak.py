@@ -12,11 +12,9 @@ from utils.errors import InputError
 
 ROOT = Path(__file__).parents[3]
 SENTENCES = [
-    "the quick brown fox jumps over the lazy dog",
-    "she sells sea shells by the sea shore",
-    "in the middle of the night 25 owls were awake",
-    "how much wood would a woodchuck chuck",
-]
+    "the quick brown fox jumps over the lazy dog", "she sells sea shells by the sea shore",
+    "in the middle of the night 25 owls were awake", "how much wood would a woodchuck chuck",
+]  # fmt: skip
 
 
 def speak(language: str, words: list[str]) -> list[tuple[str, ...]]:

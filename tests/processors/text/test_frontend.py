@@ -47,15 +47,13 @@ def test_the_record_keeps_text_and_normalised_text(english):
 @pytest.mark.parametrize(
     ("text", "pauses"),
     [
-        ("one", ["<sil>", "<.>"]),
-        ("one.", ["<sil>", "<.>"]),
+        ("one", ["<sil>", "<.>"]), ("one.", ["<sil>", "<.>"]),
         ("one; two: three!", ["<sil>", "<,>", "<,>", "<!>"]),
         ("one -- two (three) 'four'?!", ["<sil>", "<,>", "<,>", "<,>", "<?>"]),
-        ("... one", ["<sil>", "<.>"]),
-        ("one... two...", ["<sil>", "<,>", "<.>"]),
+        ("... one", ["<sil>", "<.>"]), ("one... two...", ["<sil>", "<,>", "<.>"]),
         ("one. two,", ["<sil>", "<.>", "<,>"]),
     ],
-)
+)  # fmt: skip
 def test_punctuation_becomes_pause_classes(english, text, pauses):
     assert [phone for phone in english(text).phones if phone in PAUSES] == pauses
 

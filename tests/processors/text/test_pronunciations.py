@@ -29,19 +29,13 @@ def said(entries, text, voice="lexicon"):
 @pytest.mark.parametrize(
     ("respelling", "phones"),
     [
-        ("nuh-VAD-uh", NEVADA),
-        ("puh-TAY-toh", "P AH0 T EY1 T OW0"),
-        ("WUUS-ter", "W UH1 S T ER0"),
-        ("kee-NWAH", "K IY0 N W AA1"),
-        ("hur-MY-oh-nee", "HH ER0 M AY1 OW0 N IY0"),
-        ("oh-HY-oh", "OW0 HH AY1 OW0"),
-        ("gow-DEE", "G AW0 D IY1"),
-        ("zhee-RAHF", "ZH IY0 R AA1 F"),
-        ("byoo-TEEK", "B Y UW0 T IY1 K"),
-        ("RYE-uhn", "R AY1 AH0 N"),
+        ("nuh-VAD-uh", NEVADA), ("puh-TAY-toh", "P AH0 T EY1 T OW0"), ("WUUS-ter", "W UH1 S T ER0"),
+        ("kee-NWAH", "K IY0 N W AA1"), ("hur-MY-oh-nee", "HH ER0 M AY1 OW0 N IY0"),
+        ("oh-HY-oh", "OW0 HH AY1 OW0"), ("gow-DEE", "G AW0 D IY1"), ("zhee-RAHF", "ZH IY0 R AA1 F"),
+        ("byoo-TEEK", "B Y UW0 T IY1 K"), ("RYE-uhn", "R AY1 AH0 N"),
         ("KATE-lin", "K EY1 T L IH0 N"),  # by CMUdict: the letters follow no rule
     ],
-)
+)  # fmt: skip
 def test_a_respelling_has_the_sounds_of_its_letters_and_the_stress_of_its_capitals(
     respelling, phones
 ):

@@ -25,21 +25,16 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
         ["It rained.", "We left!", "Why?", "Because."],
         ["Mr. Smith met Dr. Jones on St. James St. in the U.S. Army.", "He left."],
         ["We use e.g. this, i.e. that, etc. and more.", "Yes."],
-        ["He paid $3.50 at 5 p.m. sharp.", "Fine."],
-        ["He came at 5 p.m.", "She left."],
+        ["He paid $3.50 at 5 p.m. sharp.", "Fine."], ["He came at 5 p.m.", "She left."],
         ["See No. 5 and vol. 2 of it.", "No.", "I won't."],
         ["J. F. Kennedy and Lee H. Oswald met.", "So did I.", "Then we went."],
-        ['"Go away!" he said.', '"No."', "(Really.)", "Ok."],
-        ["Wait... what?", "Nothing."],
-        ["Visit example.com now.", "Or 3.14."],
-        ["Pi is 3.", "The end."],
+        ['"Go away!" he said.', '"No."', "(Really.)", "Ok."], ["Wait... what?", "Nothing."],
+        ["Visit example.com now.", "Or 3.14."], ["Pi is 3.", "The end."],
         ["A book by A. Nonymous and C. S. Lewis.", "Take vitamin A.", "Then B."],
         ['It was signed by "Dr. A. J. Hideel", not by "O. H. Lee".', "He left."],
-        ["It was built c. 1985.", "Then we left."],
-        ["Say {A. B} now.", "Yes."],
-        [],
+        ["It was built c. 1985.", "Then we left."], ["Say {A. B} now.", "Yes."], [],
     ],
-)
+)  # fmt: skip
 def test_sentences_end_where_a_reader_ends_them(sentences):
     assert split_sentences(" ".join(sentences)) == sentences
 

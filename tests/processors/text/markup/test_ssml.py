@@ -205,17 +205,14 @@ def test_documents_are_mended_with_a_warning_at_each_place(source, expected, war
     ("attributes", "prosody"),
     [
         ("rate='1.5'", ProsodyFactors(duration=1 / 1.5)),
-        ("rate='0.5x'", ProsodyFactors(duration=2)),
-        ("rate='200'", ProsodyFactors(duration=0.5)),
+        ("rate='0.5x'", ProsodyFactors(duration=2)), ("rate='200'", ProsodyFactors(duration=0.5)),
         ("rate='Slow'", ProsodyFactors(duration=1 / 0.75)),
-        ("pitch='110%'", ProsodyFactors(pitch=1.1)),
-        ("pitch='12 st'", ProsodyFactors(pitch=2)),
+        ("pitch='110%'", ProsodyFactors(pitch=1.1)), ("pitch='12 st'", ProsodyFactors(pitch=2)),
         ("volume='\u221220 DB'", ProsodyFactors(gain=0.1)),
         ("pitch='+50Hz' rate='50%'", ProsodyFactors(duration=2)),
-        ("rate='quick' contour='(0%,+1st)'", PLAIN),
-        ("rate='99999%'", PLAIN),
+        ("rate='quick' contour='(0%,+1st)'", PLAIN), ("rate='99999%'", PLAIN),
     ],
-)
+)  # fmt: skip
 def test_prosody_of_other_programs_is_read_or_left_out(attributes, prosody, caplog):
     (run,) = runs_of(f"<speak><prosody {attributes}>a</prosody></speak>")
     assert run.prosody == pytest.approx(prosody)
