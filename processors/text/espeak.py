@@ -47,12 +47,9 @@ class EspeakPhonemizer:
         return bool(_voice(self.language).alone(sign))
 
     def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
-        """Looks up the pronunciation of each word of a clause, in its context.
-
-        espeak merges some words ("of the" gives one group of phones) and splits others ("25" gives
-        two); then phones are assigned to words by the pronunciations of single words.
-        """
+        """Looks up the pronunciation of each word of a clause, in its context."""
         voice = _voice(self.language)
+        # "of the" is one group of phones, "25" are two
         spoken = groups = voice.groups(" ".join(words))
         if len(spoken) != len(words) or not all(word.isalpha() for word in words):
             spoken = share_phones(words, spoken, [voice.alone(word) for word in words])

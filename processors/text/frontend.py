@@ -8,27 +8,11 @@ from pathlib import Path
 
 from config.text import TextConfig, UnknownCharacters, is_english
 from processors.records import SpokenText, Word, WordPhones
+from processors.text import letters, symbols
 from processors.text.espeak import EspeakPhonemizer, is_ipa
 from processors.text.g2p import LexiconPhonemizer, Pronunciation, is_arpabet, read_lexicon
-from processors.text.letters import (
-    LetterPhonemizer,
-    is_letter,
-    normalise_symbols,
-    read_symbols,
-    split_words,
-    unspoken_symbols,
-)
 from processors.text.normalisation.english import has_name, normalise_english
 from processors.text.normalisation.foreign import left_out, name_signs
-from processors.text.symbols import (
-    ARPABET_PREFIX,
-    BLANK,
-    END,
-    FULL_STOP,
-    SHORT_PAUSE,
-    SILENCE,
-    WORD_BOUNDARY,
-)
 from processors.text.tokens import (
     Token,
     clean_characters,
@@ -44,7 +28,7 @@ from utils.errors import InputError
 # what may be in braces; otherwise phones of ARPAbet
 _SETS = {
     **dict.fromkeys(("espeak", "espeak_characters"), (is_ipa, "a phone of IPA")),
-    "letters": (is_letter, "a letter"),
+    "letters": (letters.is_letter, "a letter"),
 }
 _WORD = "word"  # placeholder for inline phones when the text after them is normalised
 Phonemizer = Callable[[Sequence[str]], list[Pronunciation]]  # of the words of a clause
@@ -53,8 +37,8 @@ Phonemizer = Callable[[Sequence[str]], list[Pronunciation]]  # of the words of a
 class TextFrontend:
     """Turns text into a SpokenText; the same text always gives the same phones.
 
-    The normaliser `english` applies to English only: in other languages only characters are
-    cleaned, a few signs become words, and espeak-ng reads the numbers and the other signs.
+    In other languages than English, characters are cleaned and a few signs become words; espeak-ng
+    reads the numbers and the other signs.
 
     Args:
         unknown: What to do with letters of other scripts in English; espeak-ng reads them.
@@ -68,7 +52,7 @@ class TextFrontend:
         self._symbols = config.phone_extractor if config.keeps_punctuation else ""
         self._in_letters, self._ends_in_eos = config.in_letters, config.ends_in_eos
         self._is_characters = config.is_characters
-        self._phone_prefix = ARPABET_PREFIX if config.has_nvidia_symbols else ""
+        self._phone_prefix = symbols.ARPABET_PREFIX if config.has_nvidia_symbols else ""
         self._has_classes = config.pauses == "classes" and not self._symbols
         self._is_english = config.normalizer == "english" and is_english(language)
         arpabet = (is_arpabet, "a phone of ARPAbet")
@@ -80,14 +64,14 @@ class TextFrontend:
         if config.has_espeak:
             self._phonemize = EspeakPhonemizer(language, lexicon, unknown)
         elif config.phone_extractor == "letters":
-            self._phonemize = LetterPhonemizer()
+            self._phonemize = letters.LetterPhonemizer()
         elif not is_english(language):
             raise InputError(
                 f"the lexicon is English, the language of the text is '{language}'; set "
                 f"preprocess.text.phone_extractor to {'letters' if config.is_mixed else 'espeak'}"
             )
         elif config.is_mixed:
-            self._phonemize = LetterPhonemizer(lexicon, self._phone_prefix)
+            self._phonemize = letters.LetterPhonemizer(lexicon, self._phone_prefix)
         else:
             self._phonemize = LexiconPhonemizer(lexicon)
 
@@ -108,17 +92,15 @@ class TextFrontend:
         for part in _spaces_first(texts):
             parts.append(self._read(part, is_first=not any(tokens for _, tokens in parts)))
         normalised = " ".join("".join(words for words, _ in parts).split())
-        unspoken = self.unspoken(text)
-        if self._symbols:
-            unspoken = (*unspoken, *unspoken_symbols(normalised, self._symbols))
         tokens = [token for _, tokens in parts for token in tokens]
-        normalised, tokens = self._units(normalised, tokens)
+        unspoken = self.unspoken(text)
+        normalised, tokens, marks = self._units(normalised, tokens)
         if all(token.kind == "pause" for token in tokens):
             raise InputError(f"there is no word to say in {text[:80]!r}")
         units = [self._units(*part)[1] for part in parts] if len(parts) > 1 else []
         word_ends = accumulate(sum(token.kind != "pause" for token in part) for part in units)
         spoken = self._spoken(text, normalised, tokens)
-        return replace(spoken, unspoken=unspoken, word_ends=tuple(word_ends))
+        return replace(spoken, unspoken=(*unspoken, *marks), word_ends=tuple(word_ends))
 
     def _read(self, text: str, *, is_first: bool) -> tuple[str, list[Token]]:
         """Reads a part of a text: the text in words, and its words, pauses and phones."""
@@ -142,18 +124,20 @@ class TextFrontend:
                 tokens += tokenize(words)
         return normalised, tokens
 
-    def _units(self, normalised: str, tokens: list[Token]) -> tuple[str, list[Token]]:
-        """Converts these to what the voice reads: words without hyphens, or a set of symbols."""
+    def _units(
+        self, normalised: str, tokens: list[Token]
+    ) -> tuple[str, list[Token], tuple[str, ...]]:
+        """Converts these to words without hyphens, or symbols; returns also marks left out."""
         if self._symbols:
-            return read_symbols(normalised, self._symbols)
+            return letters.read_symbols(normalised, self._symbols)
         if self._in_letters:
-            tokens = [word for token in tokens for word in split_words(token)]
-        return normalised, merge_pauses(tokens)
+            tokens = [word for token in tokens for word in letters.split_words(token)]
+        return normalised, merge_pauses(tokens), ()
 
     def _normalise(self, text: str) -> str:
         """Writes text in words; outside English without the signs that espeak-ng cannot read."""
         if self._is_english:
-            normalise = normalise_symbols if self._symbols else normalise_english
+            normalise = letters.normalise_symbols if self._symbols else normalise_english
             return normalise(text, self._own_words, self._unknown)
         named = name_signs(clean_characters(text), self.language)
         return "".join(" " if is_sign(char) and not self._reads(char) else char for char in named)
@@ -174,8 +158,8 @@ class TextFrontend:
             return tuple(char for char in named if is_sign(char) and not self._reads(char))
         unknown = self._unknown
         signs = () if self._symbols else (c for c in named if is_sign(c) and not has_name(c))
-        letters = (c for c in named if unknown != "refuse" and left_out(c, unknown))
-        return (*signs, *letters)
+        others = (c for c in named if unknown != "refuse" and left_out(c, unknown))
+        return (*signs, *others)
 
     def holds_phones(self, inline: str) -> bool:
         """Tells whether what is in braces is meant as phones, also if some of them are wrong."""
@@ -191,7 +175,7 @@ class TextFrontend:
         for token in [*tokens, Token("pause", "")]:
             if token.kind == "word":
                 clause.append(token.text)
-            elif clause and token.text != WORD_BOUNDARY:
+            elif clause and token.text != symbols.WORD_BOUNDARY:
                 goes_on = token.kind == "phones" and isinstance(self._phonemize, LexiconPhonemizer)
                 context = [*clause, _WORD] if goes_on else clause  # "A {S K AY1}": the article
                 words += self._phonemize(context)[: len(clause)]
@@ -202,7 +186,7 @@ class TextFrontend:
             names = token.text.split() if token.kind == "phones" else []
             phones = tuple(f"{self._phone_prefix}{name}" for name in names)
             spoken = next(said) if token.kind == "word" else Pronunciation(phones, in_lexicon=True)
-            while spoken.is_joined and pairs[-1][0].text == WORD_BOUNDARY:
+            while spoken.is_joined and pairs[-1][0].text == symbols.WORD_BOUNDARY:
                 pairs.pop()
             if self._is_characters:
                 spoken = spoken._replace(phones=tuple("".join(spoken.phones)))
@@ -211,7 +195,7 @@ class TextFrontend:
 
     def _spoken(self, text: str, normalised: str, tokens: Sequence[Token]) -> SpokenText:
         """Joins the phones of words and pauses, in the form that SpokenText describes."""
-        phones = [SILENCE] if self._has_classes else []
+        phones = [symbols.SILENCE] if self._has_classes else []
         words: list[Word] = []
         choices: list[WordPhones] = []
         unknown: list[str] = []
@@ -220,10 +204,10 @@ class TextFrontend:
             if token.kind == "pause":
                 if words or self._symbols:  # punctuation before the first word makes no pause
                     has_name = self._has_classes or self._symbols
-                    phones.append(token.text if has_name else SHORT_PAUSE)
+                    phones.append(token.text if has_name else symbols.SHORT_PAUSE)
                 continue
             if follows_word and self._in_letters and not self._symbols:
-                phones.append(WORD_BOUNDARY)
+                phones.append(symbols.WORD_BOUNDARY)
             start, end = len(phones), len(phones) + len(said.phones)
             if said.instead:
                 choices.append(WordPhones(len(words), start, end, said.instead))
@@ -232,12 +216,12 @@ class TextFrontend:
             if not said.in_lexicon:
                 unknown.append(token.text)
         if self._has_classes and words[-1].end == len(phones):
-            phones.append(FULL_STOP)
-        if phones[-1] == SHORT_PAUSE:
+            phones.append(symbols.FULL_STOP)
+        if phones[-1] == symbols.SHORT_PAUSE:
             phones.pop()
-        phones += [END] * self._ends_in_eos
+        phones += [symbols.END] * self._ends_in_eos
         if self._is_characters:  # with a blank before, after and between all of them
-            phones = [BLANK, *(name for phone in phones for name in (phone, BLANK))]
+            phones = [symbols.BLANK, *(name for phone in phones for name in (phone, symbols.BLANK))]
             words = [Word(word.text, 2 * word.start + 1, 2 * word.end) for word in words]
         spoken = SpokenText(text, normalised, tuple(phones), tuple(words), tuple(unknown))
         return replace(spoken, word_phones=tuple(choices))

@@ -1,15 +1,10 @@
 """Text as letters, as letters mixed with phones, and as the symbols of NVIDIA's models.
 
-A word has phones if the user's lexicon has it, or CMUdict has it once. Words of several
-pronunciations ("read", "the") and unknown words have none; an unknown word in s or 's has those of
-its stem and Z. This is the rule of NVIDIA's FastPitch 1.1, whose list of further heteronyms is not
-used.
+A word has phones by the rule of NVIDIA's FastPitch 1.1, without its list of further heteronyms: the
+user's lexicon has it, or CMUdict has it, or its stem before s or 's, once.
 
 Which words are said by their phones is drawn from names alone, as every random choice here: it does
 not depend on the process, the order of utterances or on a resumed run.
-
-The text of NVIDIA's English Tacotron 2 and FastPitch is that of the English normaliser in lower
-case, with its punctuation and spaces; docs/text.md lists how NVIDIA's cleaners differ from it.
 """
 
 import re
@@ -92,33 +87,23 @@ def normalise_symbols(
     return " ".join(plain.split())
 
 
-def read_symbols(normalised: str, phone_extractor: str) -> tuple[str, list[Token]]:
+def read_symbols(normalised: str, phone_extractor: str) -> tuple[str, list[Token], tuple[str, ...]]:
     """Splits the output of `normalise_symbols`, with phones in braces, into words and marks.
 
     Returns:
-        What is spoken of the text, and its words and marks.
+        What is spoken of the text, its words and marks, and the marks that the set lacks.
     """
-    pattern, unspoken = _pattern(phone_extractor), unspoken_symbols(normalised, phone_extractor)
-    spoken = "".join(" " if piece in unspoken else piece for piece in pattern.findall(normalised))
+    known = SYMBOL_SETS[phone_extractor]
+    pattern = _PIECE if "-" in known else _HYPHENATED  # a hyphen that is no symbol is in words
+    pieces = pattern.findall(normalised)
+    unspoken = dict.fromkeys(p for p in pieces if _is_mark(p) and p not in known)
+    spoken = "".join(" " if piece in unspoken else piece for piece in pieces)
     text = _AFTER_MARK.sub("", _BEFORE_MARK.sub("", " ".join(spoken.split())))
-    return text, [_token(piece) for piece in pattern.findall(text)]
-
-
-def unspoken_symbols(normalised: str, phone_extractor: str) -> tuple[str, ...]:
-    """Returns the marks of a text that a set of symbols lacks, each once."""
-    known, pieces = SYMBOL_SETS[phone_extractor], _pattern(phone_extractor).findall(normalised)
-    return tuple(dict.fromkeys(p for p in pieces if _is_mark(p) and p not in known))
-
-
-def _pattern(phone_extractor: str) -> re.Pattern[str]:
-    """Returns what splits texts: a hyphen that is no symbol is a part of words."""
-    return _PIECE if "-" in SYMBOL_SETS[phone_extractor] else _HYPHENATED
-
-
-def _token(piece: str) -> Token:
-    if piece.startswith("{"):
-        return inline_phones(piece.strip("{}"))
-    return Token("pause", mark_name(piece)) if _is_mark(piece) else Token("word", piece)
+    tokens = []
+    for piece in pattern.findall(text):
+        plain = Token("pause", mark_name(piece)) if _is_mark(piece) else Token("word", piece)
+        tokens.append(inline_phones(piece.strip("{}")) if piece.startswith("{") else plain)
+    return text, tokens, tuple(unspoken)
 
 
 def _is_mark(piece: str) -> bool:
@@ -142,13 +127,11 @@ def substitute(letters: Sequence[str], chosen: Iterable[WordPhones]) -> tuple[st
 def mix(spoken: SpokenText, p: float) -> SpokenText:
     """Writes a text with each word in letters or in phones, the same at every call."""
     chosen = draw(spoken.word_phones, p, spoken.normalized)
-    lengths = {choice.word: len(choice.phones) for choice in chosen}
-    words: list[Word] = []
-    shift = 0
+    growth = {choice.word: len(choice.phones) - (choice.end - choice.start) for choice in chosen}
+    words, shift = [], 0
     for index, (text, start, end) in enumerate(spoken.words):
-        length = lengths.get(index, end - start)
-        words.append(Word(text, start + shift, start + shift + length))
-        shift += length - (end - start)
+        words.append(Word(text, start + shift, end + shift + growth.get(index, 0)))
+        shift += growth.get(index, 0)
     phones = substitute(spoken.phones, chosen)
     return replace(spoken, phones=phones, words=tuple(words), word_phones=())
 

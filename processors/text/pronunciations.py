@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -140,8 +141,7 @@ Lexicon = Dictionary | Mapping[str, str] | str | Path | None
 def read_dictionary(path: Path) -> Dictionary:
     """Reads lines of `WORD  PH1 PH2` or `WORD = as it is said`.
 
-    Several words have two spaces, a tab or "=" behind them. `#` and `;;;` start comment lines; `#`
-    also follows phones.
+    Several words have two spaces, a tab or "=" behind them. `#` and `;;;` start comments.
     """
     entries = []
     for number, line in enumerate(read_text(path).splitlines(), start=1):
@@ -164,10 +164,9 @@ def dictionary_of(given: Lexicon) -> Dictionary | None:
         return given
     if isinstance(given, str | Path):
         return read_dictionary(Path(given))
-    if not isinstance(given, Mapping):
-        raise InputError(f"lexicon is {given!r}; expected a file, or words and how they are said")
-    rows = given.items()
-    return Dictionary(_entry(word, said, "lexicon", keeps_case=True) for word, said in rows)
+    if isinstance(given, Mapping):
+        return Dictionary(_entry(*row, "lexicon", keeps_case=True) for row in given.items())
+    raise InputError(f"lexicon is {given!r}; expected a file, or words and how they are said")
 
 
 def _entry(word: str, said: str, place: str, *, keeps_case: bool) -> Entry:
@@ -193,11 +192,7 @@ class Transcriber:
     known_phones: frozenset[str]
 
     def written(self, entry: Entry, shown: str, ending: str = "") -> str:
-        """Returns what is said, with phones in braces; there, `|shown` names the word.
-
-        Args:
-            ending: 's, or nothing.
-        """
+        """Returns what is said and an ending 's, with phones in braces; `|shown` names the word."""
         try:
             is_one = _RESPELLED.fullmatch(entry.said)
             if is_one and (phones := self._phones(entry.said)):
@@ -232,12 +227,11 @@ class Transcriber:
                 raise InputError(f"{wrong[0]!r} is no letter, and this voice reads letters")
             return phones
         in_ipa = self.alphabet == "ipa"
-        if in_ipa and self.known_phones.issuperset(phones):
-            return phones
-        alphabet = "arpabet" if written.isupper() else "ipa"
-        phones = phones_of(written, alphabet, in_ipa=in_ipa, known=self.known_phones)
-        if wrong := [phone for phone in phones if in_ipa and not is_ipa(phone)]:
-            raise InputError(f"{wrong[0]!r} is no phone of IPA")
+        if not (in_ipa and self.known_phones.issuperset(phones)):
+            alphabet = "arpabet" if written.isupper() else "ipa"
+            phones = phones_of(written, alphabet, in_ipa=in_ipa, known=self.known_phones)
+            if wrong := [phone for phone in phones if in_ipa and not is_ipa(phone)]:
+                raise InputError(f"{wrong[0]!r} is no phone of IPA")
         return phones
 
     def _with_s(self, phones: Phones) -> Phones:
@@ -276,32 +270,25 @@ def phones_of(
     if alphabet.removeprefix("x-") not in ALPHABETS:
         raise InputError(f"alphabet: {alphabet[:40]!r}; expected {', '.join(ALPHABETS)}")
     if alphabet != "ipa":
-        phones = pronunciation.split()
+        phones = tuple(pronunciation.split())
         wrong = [phone[:10] for phone in phones if not is_arpabet(phone)]
         if wrong or not phones:
             raise InputError(f"no phone of ARPAbet: {' '.join(wrong) or 'nothing is there'}")
         if not in_ipa:
-            return tuple(phones)
-        voice = _phone_set(frozenset(known))
-        ipa = ("ə" if phone == "AH0" else phone for phone in phones)
-        return tuple(near for phone in ipa for near in voice.nearest(phone))
+            return phones
+        nearest = _phone_set(frozenset(known)).nearest
+        return tuple(chain(*(nearest("ə" if phone == "AH0" else phone) for phone in phones)))
     plain = unicodedata.normalize("NFC", pronunciation.replace(_TIE, ""))
     symbols = {phone.lstrip(_STRESSES) for phone in (known if in_ipa else ARPABET_OF_IPA)}
     ipa_phones = _split(plain, symbols)
-    if in_ipa:
-        return ipa_phones
-    spoken = to_arpabet(ipa_phones)
-    if spoken is None:
+    if (spoken := ipa_phones if in_ipa else to_arpabet(ipa_phones)) is None:
         wrong = [phone for phone in ipa_phones if phone not in ARPABET_OF_IPA]
         raise InputError(f"no sound of English: {' '.join(wrong) or 'no phone'}")
     return spoken
 
 
 def _split(text: str, symbols: Collection[str]) -> tuple[str, ...]:
-    """Splits a transcription into the longest symbols; other letters take their marks with them.
-
-    Stress moves from the start of a syllable to its vowel.
-    """
+    """Splits a transcription into the longest symbols; moves stress to the vowel of a syllable."""
     longest = max(map(len, symbols), default=1)
     phones: list[str] = []
     stress = ""

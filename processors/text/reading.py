@@ -2,7 +2,7 @@
 
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import accumulate, pairwise
@@ -33,7 +33,7 @@ _CONTINUED = re.compile(r"^\s*[A-ZÀ-Þ][^\n]*[^\s.!?…,;:]\s*\n\s*[a-zß-ÿ]",
 _LIST_MARK = re.compile(r"\s*(?:[-*+•‣▪◦]|\d{1,2}[.)]|[a-z]\))\s", re.I)
 _SENTENCE_MARK = re.compile(r"[.!?…。！？।॥۔؟][\"'”’»)\]]*$")
 _NO_MARK = re.compile(r"[^.!?…。！？।॥۔؟,;:、，(\[–—-]$")
-_INLINE = re.compile(r"(\{[^{}]*\})")
+_INLINE = re.compile(r"\{([^{}]*)\}|[{}]")
 _ROUND = str.maketrans("{}", "()")
 _CONTEXT = 40  # characters before a sign, in a warning
 _SHORT_ITEM = 25  # characters: four or more shorter lines are a list, also in small letters
@@ -77,10 +77,9 @@ def split_sentences(text: str) -> list[str]:
 
 
 class SentenceStream:
-    """Finds the sentences of a plain text while it is written.
+    """Finds the sentences of a plain text while it is written, those of `split_sentences`.
 
-    They are those of `split_sentences`. One is complete when the next one has begun, after a blank
-    line, and at the end of a line with a final mark or too short for wrapped prose.
+    One is complete when the next has begun, and at the end of a line that cannot go on.
     """
 
     def __init__(self) -> None:
@@ -124,12 +123,9 @@ class SentenceStream:
 
 
 def _separate_items(block: str) -> str:
-    """Writes a blank line between lines that are not one sentence, such as the items of a list.
-
-    A line break of wrapped prose is where the next word did not fit in. Any other one after a line
-    without a final mark separates, except before a small letter in a text of sentences: its author
-    broke a line within one.
-    """
+    """Writes a blank line between lines that are not one sentence, such as the items of a list."""
+    # A break of wrapped prose is where the next word did not fit in. Any other one after a line
+    # without a final mark separates, except before a small letter in a text of sentences.
     lines = [line.rstrip() for line in block.strip().split("\n")]
     is_list = sum(bool(_LIST_MARK.match(line)) for line in lines) > 1
     is_short = len(lines) > 3 and max(map(len, lines)) < _SHORT_ITEM and not _GOES_ON.search(block)
@@ -174,8 +170,8 @@ def _ends_sentence(before: str, after: str) -> bool:
 def split_long(sentence: str, max_phones: int) -> list[str]:
     """Halves a long sentence, preferably between clauses, until every chunk fits.
 
-    Halving gives chunks of similar length; models read a short remainder badly. A letter counts as
-    one phone, a digit as five. Words are halved if they are too long; inline phones are not.
+    Halving gives chunks of similar length; models read a short remainder badly. Words are halved if
+    they are too long; inline phones are not.
     """
     return [" ".join(units) for units in _halve(_UNITS.findall(sentence), max_phones)]
 
@@ -296,8 +292,7 @@ class TextReader:
     def clauses(self, parts: Sequence[str], language: str) -> list[SpokenText]:
         """Reads a sentence, in one or several parts, in phones that the voice may lack.
 
-        The log names, once each, the signs that are left out; of a sentence of such signs alone
-        there is no clause.
+        The log names signs that are left out; of a sentence of such signs alone there is none.
         """
         text = "".join(parts)
         said = "".join(self._with_dictionary(parts, language))
@@ -305,14 +300,14 @@ class TextReader:
         if has_word(text) and not any(c.isalnum() and c not in unspoken for c in said):
             self._warn(unspoken, text)
             return []
-        spoken = self._spoken(parts, language)
+        spoken = self._spoken(text, parts, language)
         self._warn(spoken.unspoken, text)
         if len(spoken.phones) <= self._max_phones:
             return [spoken]
         chunks = merge_wordless(split_long(text, self._max_phones))
-        rows = zip(cut_parts(parts, chunks), chunks, strict=True)
+        rows = ([part for _, part in row] for row in cut_parts(parts, chunks))
         return self.link(
-            [replace(self._spoken([p for _, p in row], language), text=text) for row, text in rows]
+            [self._spoken(*chunk, language) for chunk in zip(chunks, rows, strict=True)]
         )
 
     def _warn(self, unspoken: Sequence[str], text: str) -> None:
@@ -326,45 +321,42 @@ class TextReader:
     def link(self, clauses: Sequence[SpokenText]) -> list[SpokenText]:
         """Makes all clauses of a sentence but the last end in a pause instead of a full stop."""
         pause = SHORT_PAUSE if self._config.pauses == "sp" else COMMA
-        linked = []
-        for clause in clauses[:-1]:
-            phones = clause.phones
-            if phones[-1] == FULL_STOP:
-                phones = (*phones[:-1], COMMA)
-            elif phones[-1] not in PAUSES:  # the front end ends it without one
-                phones = (*phones, pause)
-            linked.append(replace(clause, phones=phones))
-        return [*linked, *clauses[-1:]]
+        linked = [*clauses]
+        for i, clause in enumerate(clauses[:-1]):
+            if clause.phones[-1] == FULL_STOP:
+                linked[i] = replace(clause, phones=(*clause.phones[:-1], COMMA))
+            elif clause.phones[-1] not in PAUSES:  # the front end ends it without one
+                linked[i] = replace(clause, phones=(*clause.phones, pause))
+        return linked
 
-    def _spoken(self, parts: Sequence[str], language: str) -> SpokenText:
+    def _spoken(self, text: str, parts: Sequence[str], language: str) -> SpokenText:
         spoken = self._frontends[language](*self._with_dictionary(parts, language))
-        spoken = replace(spoken, text="".join(parts))
-        return mix(spoken, self._p_arpabet) if spoken.word_phones else spoken
-
-    def _round_brackets(self, text: str, language: str) -> str:
-        """Replaces braces that hold no phones, as in "Dear {name}", by round brackets."""
-        holds_phones = self._frontends[language].holds_phones
-        pieces = _INLINE.split(text)
-        for i, piece in enumerate(pieces):
-            if i % 2 == 0 or not holds_phones(piece[1:-1].partition("|")[0]):
-                pieces[i] = piece.translate(_ROUND)
-        return "".join(pieces)
+        return mix(replace(spoken, text=text), self._p_arpabet)
 
     def _with_dictionary(self, parts: Sequence[str], language: str) -> Sequence[str]:
         if self._unknown != "refuse":
             if re.search(r"[$\\]", "".join(parts)) and is_english(language):
                 parts = [say_formulas(part) for part in parts]
-            parts = [self._round_brackets(part, language) for part in parts]
+            holds_phones = self._frontends[language].holds_phones
+            parts = [_round_brackets(part, holds_phones) for part in parts]
         if self._dictionary is None:
             return parts
         voice = self._transcriber(language)
         return [self._dictionary.spoken(part, voice) for part in parts]
 
     def _transcriber(self, language: str) -> Transcriber:
-        is_letters = self._config.phone_extractor == "letters"
-        in_phones: Alphabet = "ipa" if self._config.has_espeak else "arpabet"
-        alphabet: Alphabet = "letters" if is_letters else in_phones
+        alphabet: Alphabet = "ipa" if self._config.has_espeak else "arpabet"
+        if self._config.phone_extractor == "letters":
+            alphabet = "letters"
         return Transcriber(alphabet, is_english(language), self.phones.names)
+
+
+def _round_brackets(text: str, holds_phones: Callable[[str], bool]) -> str:
+    """Replaces braces that hold no phones, as in "Dear {name}", by round brackets."""
+    return _INLINE.sub(
+        lambda m: m[0] if m[1] and holds_phones(m[1].partition("|")[0]) else m[0].translate(_ROUND),
+        text,
+    )
 
 
 def check_text(text: str) -> None:
@@ -381,10 +373,7 @@ def check_text(text: str) -> None:
 
 
 def merge_wordless(pieces: Sequence[str]) -> list[str]:
-    """Joins pieces of a text without a letter or digit ("...", "-") to their neighbours.
-
-    Alone they cannot be synthesised, but they may contain a sign that is read as a word.
-    """
+    """Joins pieces without a letter or digit ("...", "-") to their neighbours; signs are spoken."""
     joined: list[str] = []
     for piece in pieces:
         is_alone = not joined or (has_word(piece) and has_word(joined[-1]))

@@ -15,23 +15,8 @@ from typing import Literal, NamedTuple
 
 from config.text import TextConfig, UnknownCharacters
 from processors.records import SpokenText, Word
+from processors.text import symbols
 from processors.text.normalisation.foreign import transliterated
-from processors.text.symbols import (
-    APOSTROPHE,
-    ARPABET,
-    ARPABET_PREFIX,
-    END,
-    ESPEAK_CHARACTERS,
-    FULL_STOP,
-    IPA_OF_ARPABET,
-    MARKS,
-    PAD,
-    PAUSES,
-    SYMBOL_SETS,
-    VOWELS,
-    WORD_BOUNDARY,
-    mark_name,
-)
 from utils.errors import InputError, listed
 from utils.logging import get_logger
 
@@ -63,9 +48,9 @@ _STRENGTHS = {
     "<space>": -2, "<->": -1.9, '<">': -1.8, "<sp>": 0, "<(>": 0.8, "<)>": 0.9, "<,>": 1,
     "<:>": 1.2, "<;>": 1.3, "<!>": 2.6, "<.>": 3, "<?>": 3.4, "<sil>": 5,
 }  # fmt: skip
-_NO_SOUND = frozenset((*MARKS, *PAUSES))
+_NO_SOUND = frozenset((*symbols.MARKS, *symbols.PAUSES))
 _SHOWN = 10  # replacements in a message
-_EXPECTED = ("<!>", (FULL_STOP,))  # few corpora have exclamation marks: no warning
+_EXPECTED = ("<!>", (symbols.FULL_STOP,))  # few corpora have exclamation marks: no warning
 
 
 class _Articulation(NamedTuple):
@@ -165,12 +150,12 @@ def _distance(sound: _Sound, other: _Sound) -> float:
 
 def _sound_of(phone: str) -> _Sound:
     """Returns the segments of a phone of ARPAbet or the IPA; none if it is neither."""
-    phone = phone.removeprefix("@")  # of NVIDIA's symbols
+    phone = phone.removeprefix(symbols.ARPABET_PREFIX)
     stress: float = _RANKS.get(phone[:1], 0)
     bare = phone.rstrip("012")
-    if bare in IPA_OF_ARPABET:
-        stress = _UNKNOWN_RANK if bare == phone in VOWELS else _RANKS.get(phone[-1], 0)
-        phone = IPA_OF_ARPABET[bare]
+    if bare in symbols.IPA_OF_ARPABET:
+        stress = _UNKNOWN_RANK if bare == phone in symbols.VOWELS else _RANKS.get(phone[-1], 0)
+        phone = symbols.IPA_OF_ARPABET[bare]
     for letter, several in _SEVERAL.items():
         phone = phone.replace(letter, several)
     letters = _letters()
@@ -256,9 +241,9 @@ class VoicePhones:
 
     def _nearest(self, phone: str, place: str) -> tuple[str, ...]:
         nearest = self._trained.nearest(phone)
-        if phone in PAUSES:
+        if phone in symbols.PAUSES:
             return nearest or (phone,)
-        if phone == APOSTROPHE or nearest == (phone,):  # the apostrophe has no sound
+        if phone == symbols.APOSTROPHE or nearest == (phone,):  # the apostrophe has no sound
             return nearest
         problem = f"this voice was not trained on the phone {phone}{place}"
         if not nearest and self._letters != "refuse":
@@ -275,13 +260,15 @@ class VoicePhones:
 class Vocabulary:
     """Maps phone names to ids; the id of a name is its index in `symbols`."""
 
-    def __init__(self, symbols: Iterable[str]) -> None:
-        self.symbols = tuple(symbols)
+    def __init__(self, names: Iterable[str]) -> None:
+        self.symbols = tuple(names)
         self._ids = {symbol: index for index, symbol in enumerate(self.symbols)}
         if len(self._ids) != len(self.symbols):
             raise InputError("a vocabulary holds a symbol twice")
-        if self.symbols[:1] != (PAD,):
-            raise InputError(f"a vocabulary must start with {PAD}, found {self.symbols[:1]}")
+        if self.symbols[:1] != (symbols.PAD,):
+            raise InputError(
+                f"a vocabulary must start with {symbols.PAD}, found {self.symbols[:1]}"
+            )
 
     def __len__(self) -> int:
         return len(self.symbols)
@@ -295,19 +282,20 @@ class Vocabulary:
     def ids(self, phones: Sequence[str]) -> list[int]:
         """Returns the id of each phone; an InputError names all unknown ones."""
         if unknown := sorted(set(phones) - set(self._ids)):
-            raise InputError(
-                f"phones {' '.join(unknown)} are not among the {len(self)} symbols of this model; "
-                "it was trained on another phone set, or its corpus does not contain them"
+            reason = "it was trained on another phone set, or its corpus does not contain them"
+            fault = (
+                f"phones {' '.join(unknown)} are not among the {len(self)} symbols of this model"
             )
+            raise InputError(f"{fault}; {reason}")
         return [self._ids[phone] for phone in phones]
 
 
 def arpabet_vocabulary() -> Vocabulary:
     """Returns the fixed vocabulary of English voices: marks, then the 84 ARPAbet symbols."""
-    return Vocabulary(MARKS + ARPABET)
+    return Vocabulary(symbols.MARKS + symbols.ARPABET)
 
 
-def vocabulary_of(phones: Iterable[str], first: Sequence[str] = MARKS) -> Vocabulary:
+def vocabulary_of(phones: Iterable[str], first: Sequence[str] = symbols.MARKS) -> Vocabulary:
     """Returns the first symbols, then the other phones of `phones` in sorted order."""
     return Vocabulary((*first, *sorted(set(phones) - set(first))))
 
@@ -316,20 +304,20 @@ def nvidia_vocabulary(phone_extractor: str) -> Vocabulary:
     """Returns the symbols of a set of DeepLearningExamples, in NVIDIA's order.
 
     `english_basic` (148 symbols) is "nvidia_english", `english_basic_lowercase` (123)
-    "nvidia_english_lowercase". Names are those of this toolkit: `<pad>` for `_`, `<space>` for a
-    space, `<,>` for a comma; ARPAbet has the prefix `@`, since `B` is a capital letter here.
-    TensorFlowTTS's symbols for LJ Speech (149) are those of english_basic and `<eos>`:
-    "tensorflowtts_english".
+    "nvidia_english_lowercase"; "tensorflowtts_english" is english_basic and `<eos>`. Names are
+    those of this toolkit, `<,>` for a comma; ARPAbet has the prefix `@`, since `B` is a letter.
     """
-    phones = (f"{ARPABET_PREFIX}{phone}" for phone in sorted(ARPABET))
-    end = (END,) if phone_extractor == "tensorflowtts_english" else ()
-    return Vocabulary((PAD, *map(mark_name, SYMBOL_SETS[phone_extractor]), *phones, *end))
+    phones = (f"{symbols.ARPABET_PREFIX}{phone}" for phone in sorted(symbols.ARPABET))
+    end = (symbols.END,) if phone_extractor == "tensorflowtts_english" else ()
+    return Vocabulary(
+        (symbols.PAD, *map(symbols.mark_name, symbols.SYMBOL_SETS[phone_extractor]), *phones, *end)
+    )
 
 
 def espeak_characters_vocabulary() -> Vocabulary:
     """Returns the 178 symbols of Matcha-TTS by their ids; `<pad>` is also the blank."""
-    names = [PAD, *map(mark_name, ESPEAK_CHARACTERS)]
-    names[names.index(APOSTROPHE)] = "<unused>"
+    names = [symbols.PAD, *map(symbols.mark_name, symbols.ESPEAK_CHARACTERS)]
+    names[names.index(symbols.APOSTROPHE)] = "<unused>"
     return Vocabulary(names)
 
 
@@ -339,6 +327,6 @@ def model_vocabulary(text: TextConfig, phones: Iterable[str]) -> Vocabulary:
         return espeak_characters_vocabulary()
     if text.has_nvidia_symbols:
         return nvidia_vocabulary(text.phone_extractor)
-    symbols = {*phones, WORD_BOUNDARY} if text.in_letters else set(phones)
+    names = {*phones, symbols.WORD_BOUNDARY} if text.in_letters else {*phones}
     has_lexicon = text.phone_extractor not in ("espeak", "letters")
-    return vocabulary_of(symbols, MARKS + ARPABET if has_lexicon else MARKS)
+    return vocabulary_of(names, symbols.MARKS + symbols.ARPABET if has_lexicon else symbols.MARKS)

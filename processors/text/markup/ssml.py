@@ -21,18 +21,11 @@ MAX_CHARACTERS = 1_000_000
 MAX_DEPTH = 32
 MAX_BREAKS_S = 3600.0  # in all
 ATTRIBUTES = {  # of each element; others are unknown
-    "speak": ("xml:lang",),
-    "p": ("xml:lang",),
-    "s": ("xml:lang",),
-    "break": ("time", "strength"),
-    "sub": ("alias",),
-    "phoneme": ("alphabet", "ph"),
-    "prosody": ("rate", "pitch", "volume"),
-    "say-as": ("interpret-as", "format"),
-    "lang": ("xml:lang",),
-    "mark": ("name",),
+    "speak": ("xml:lang",), "p": ("xml:lang",), "s": ("xml:lang",), "break": ("time", "strength"),
+    "sub": ("alias",), "phoneme": ("alphabet", "ph"), "prosody": ("rate", "pitch", "volume"),
+    "say-as": ("interpret-as", "format"), "lang": ("xml:lang",), "mark": ("name",),
     "emphasis": ("level",),
-}
+}  # fmt: skip
 _TEXT_ONLY = ("sub", "phoneme", "say-as")  # elements that hold text and nothing else
 _ENDING = re.compile(r"['’]\w+")  # as in <sub>W3C</sub>'s
 _MARK_AT_END = re.compile(r"[.!?…]\W*$")
@@ -122,10 +115,7 @@ class _Element(NamedTuple):
 
 
 class _Reader(HTMLParser):
-    """Collects runs in `blocks`; no sentence continues from one list to the next.
-
-    It reads what is not well-formed as browsers read HTML.
-    """
+    """Collects runs in `blocks`; reads what is not well-formed as browsers read HTML."""
 
     def __init__(self, voice: SsmlVoice, *, strict: bool, is_well_formed: bool) -> None:
         super().__init__(convert_charrefs=False)
@@ -267,7 +257,7 @@ class _Reader(HTMLParser):
             language = self._value(self._language, "xml:lang", tag, element.language)
             element = element._replace(language=language)
         if name in ("p", "s", "speak"):
-            self._begin_block()
+            self.blocks.append([])
             self._parts_paragraphs |= name == "p" and not self._follows_break
         elif name == "break":
             self._add(TextRun("", break_s=self._break_s(attributes)))
@@ -285,11 +275,10 @@ class _Reader(HTMLParser):
     def _close(self) -> None:
         element = self._open.pop()
         if element.name in ("p", "s"):
-            self._begin_block()
+            self.blocks.append([])
             self._parts_paragraphs |= element.name == "p"
         elif element.name in _TEXT_ONLY:
-            content, self._content = self._content or "", None
-            shown = " ".join(content.split())
+            shown, self._content = " ".join((self._content or "").split()), None
             try:
                 self._add_spoken(element, shown)
             except InputError as error:
@@ -298,8 +287,7 @@ class _Reader(HTMLParser):
 
     def _add_text(self, text: str) -> None:
         if not self._open:
-            if text.strip():
-                shown = " ".join(text.split())[:40]
+            if shown := " ".join(text.split())[:40]:
                 self._warn(f"{shown!r} outside of <speak> is left out")
             return
         if self._content is not None:
@@ -365,10 +353,6 @@ class _Reader(HTMLParser):
         in_ipa, known = self._voice.text.has_espeak, self._voice.known_phones
         phones = phones_of(written, alphabet, in_ipa=in_ipa, known=known)
         return f"{{{' '.join(phones)}}}"
-
-    def _begin_block(self) -> None:
-        if self.blocks[-1]:
-            self.blocks.append([])
 
     def _with_prosody(self, element: _Element, key: str, value: str) -> _Element:
         """Combines the prosody of an attribute with the prosody of the others and of parents."""

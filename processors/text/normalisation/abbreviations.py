@@ -222,25 +222,25 @@ _SIGNS = {
 _DOMAINS = (
     "com|org|net|edu|gov|mil|int|io|ai|co|uk|us|ca|au|de|fr|nl|eu|ch|info|biz|app|dev|tv|me|ly"
 )
+_SHORT_WORDS = ("my", "go", "we", "no", "do", "to", "is", "me")
 _HOST = rf"(?:[A-Za-z0-9-]+\.)+(?:{_DOMAINS})\b"
 
 
 def _address(text: str) -> str:
     """Reads an address part by part: "bbc.com/a1" is "B B C dot com slash A one"."""
-    parts = re.findall(r"[A-Za-z]+|\d+|[^A-Za-z\d\s]", text, re.ASCII)
-    return " ".join(_part(part) for part in parts if part.isalnum() or part in _SIGNS)
-
-
-def _part(part: str) -> str:
-    if part in _SIGNS:
-        return _SIGNS[part]
-    if part.isdigit():
-        return digit_by_digit(part)
-    word = " ".join(re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", part))  # "MyName": "My Name"
-    short = len(part) <= 2 and part.lower() not in ("my", "go", "we", "no", "do", "to", "is", "me")
-    if short or (len(part) <= 5 and not re.search("[aeiouy]", part.lower())):
-        return " ".join(part.upper())
-    return word if lookup(part) is None else part
+    said = []
+    for part in re.findall(r"[A-Za-z]+|\d+|[^A-Za-z\d\s]", text, re.ASCII):
+        is_short = len(part) <= 2 and part.lower() not in _SHORT_WORDS
+        if part.isdigit():
+            said.append(digit_by_digit(part))
+        elif not part.isalnum():
+            said += [_SIGNS[part]] if part in _SIGNS else []
+        elif is_short or (len(part) <= 5 and not re.search("[aeiouy]", part.lower())):
+            said.append(" ".join(part.upper()))
+        else:  # "MyName": "My Name"
+            words = [part] if lookup(part) else re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", part)
+            said += words
+    return " ".join(said)
 
 
 def _url(match: re.Match[str]) -> str:

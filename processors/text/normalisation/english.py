@@ -76,11 +76,8 @@ def normalise_english(
 ) -> str:
     """Writes English text in words ("Dr. Lee paid $5." becomes "Doctor Lee paid five dollars.").
 
-    Numbers are read the American way, without "and"; so are dates written in figures (month
-    first, unless the first number is over 12).
-
-    The result has words of a to z with apostrophes and hyphens, and the marks `, . ; : ? !`. Text
-    of only these is returned unchanged.
+    Numbers and dates in figures are read the American way: without "and", with the month first. The
+    result has words of a to z with apostrophes and hyphens, and the marks `, . ; : ? !`.
 
     Args:
         own_words: Words of a user lexicon in lower case; in capitals they are not acronyms.
@@ -113,10 +110,9 @@ def has_name(sign: str) -> bool:
 
 
 def tidy_punctuation(text: str) -> str:
-    """Keeps only words, apostrophes, hyphens and single marks `, . ; : ? !`.
+    """Keeps only words, apostrophes, hyphens and single marks, the strongest of several in a row.
 
-    Quotes are removed; brackets, dashes and dots inside a sentence become commas; of several marks
-    in a row the strongest is kept.
+    Brackets, dashes and dots inside a sentence become commas.
     """
     text = apply(_PUNCTUATION, text)
     text = _CLUSTER.sub(lambda match: max(match[0], key=_STRENGTH.find) + " ", text)

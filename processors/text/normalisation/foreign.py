@@ -12,13 +12,11 @@ from processors.text.tokens import MINUS
 from utils.errors import InputError, ScriptError
 
 # Latin letters that Unicode does not decompose into a base letter and a mark.
-_LATIN = str.maketrans(
-    {
-        "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ø": "o", "Ø": "O", "ß": "ss", "ẞ": "SS",
-        "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ð": "th", "Ð": "Th", "þ": "th", "Þ": "Th",
-        "ı": "i", "ħ": "h", "Ħ": "H", "ŋ": "ng", "ə": "e", "ŧ": "t",
-    }
-)  # fmt: skip
+_LATIN = str.maketrans({
+    "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ø": "o", "Ø": "O", "ß": "ss", "ẞ": "SS",
+    "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ð": "th", "Ð": "Th", "þ": "th", "Þ": "Th",
+    "ı": "i", "ħ": "h", "Ħ": "H", "ŋ": "ng", "ə": "e", "ŧ": "t",
+})  # fmt: skip
 _UNIT_LETTERS = "μΩ"  # micro and ohm: the unit rules read them after a number
 _AFTER_NUMBER = re.compile(r"\d\s?[kMmGT]?$")
 
@@ -85,11 +83,11 @@ def to_ascii_letters(
 ) -> str:
     """Writes English text with letters a to z only: accents are removed, ligatures split.
 
-    A word that English speakers say by its accents is written as they say it ("résumé").
+    A word that English speakers say by its accents is written as they say it ("résumé"), unless
+    `own_words`, of a user lexicon in lower case, have it.
 
-    Args:
-        unknown: Whether letters of other scripts are spoken, left out, or a ScriptError.
-        own_words: Words of a user lexicon in lower case, which only lose their accents.
+    Raises:
+        ScriptError: For letters of other scripts, if `unknown` is "refuse".
     """
     text = _ACCENTED.sub(lambda match: _loan_word(match[0], own_words), text)
     if unknown != "refuse":
@@ -134,7 +132,9 @@ def in_latin(text: str, unknown: UnknownCharacters = "speak") -> str:
             written += run
         elif unknown == "speak":
             if _SYMBOLS.fullmatch(run) and not _WORD.match(text, end):  # "Ωmega" is a word
-                written += "".join(f" {_greek_name(letter)} " for letter in run)
+                bare = (unicodedata.normalize("NFD", letter)[0] for letter in run)
+                names = (unicodedata.name(letter).split()[-1].lower() for letter in bare)
+                written += "".join(f" {name.replace('lamda', 'lambda')} " for name in names)
             else:
                 apart = " " * (unicodedata.category(run[0]) == "Lo")  # no script with capitals
                 written += f"{apart}{transliterated(run)}{apart}"
@@ -167,11 +167,6 @@ def transliterated(word: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", latin)
 
 
-def _greek_name(letter: str) -> str:
-    base = unicodedata.normalize("NFD", letter)[0]
-    return unicodedata.name(base).split()[-1].lower().replace("lamda", "lambda")
-
-
 def _ascii(char: str) -> str:
     category = unicodedata.category(char)
     if char.isascii() or char in _UNIT_LETTERS or category[0] not in "LMN":
@@ -189,8 +184,7 @@ def _ascii(char: str) -> str:
 def name_signs(text: str, language: str) -> str:
     """Replaces signs by words of the language; those without a word are left to espeak-ng.
 
-    A hyphen before a number, but not inside one, is a minus, and between two ascending numbers a
-    range.
+    A hyphen before a number is a minus, and between two ascending numbers a range.
     """
     code = language.split("-")[0]
     text = _NEGATIVE.sub(MINUS, _RANGE.sub(partial(_named_range, _RANGE_WORDS.get(code)), text))

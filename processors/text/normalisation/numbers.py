@@ -106,10 +106,8 @@ def quantity(text: str) -> str:
     """Spells out a number before a unit: "1,200", "-0.5", "1/2", "2 1/2" or "5-10"."""
     if match := re.fullmatch(r"(.*\d)\s?[-–]\s?(\d.*)", text):
         return f"{quantity(match[1])} to {quantity(match[2])}"
-    if match := re.fullmatch(r"(\d+) (\d+)/(\d+)", text):
-        return mixed(*match.groups())
-    if match := re.fullmatch(r"(\d+)/(\d+)", text):
-        return fraction(*match.groups())
+    if match := re.fullmatch(r"(?:(\d+) )?(\d+)/(\d+)", text):
+        return mixed(*match.groups()) if match[1] else fraction(*match.groups()[1:])
     return number(text)
 
 
@@ -201,12 +199,6 @@ ROMAN = (
         _roman(lambda _, n: year_or_number(n)),
     ),
 )
-
-
-def _decade(digits: str) -> str:
-    """Says "1990s" as "nineteen nineties", "1800s" as "eighteen hundreds"."""
-    spelt = year(digits)
-    return spelt[:-1] + "ies" if spelt.endswith("y") else spelt + "s"
 
 
 def _coefficient(match: re.Match[str]) -> str:
@@ -303,7 +295,7 @@ NUMBERS = (
         lambda m: f"{m[1]} point {cardinal(m[2]) if len(m[2]) < 3 else digit_by_digit(m[2])}",
     ),
     rule(r"(?<!\d,)\b(\d[\d,]*)(?:st|nd|rd|th)\b", lambda m: ordinal(m[1]), re.I),
-    rule(r"(?<![\w,.])'?(\d{1,3}0)'?s\b", lambda m: _decade(m[1])),
+    rule(r"(?<![\w,.])'?(\d{1,3}0)'?s\b", lambda m: re.sub("y$", "ie", year(m[1])) + "s"),
     rule(r"(?<![\w.])'(\d\d)\b(?!')", lambda m: two_digits(m[1])),
     rule(r"(?<=\d)x\b(?!\s?[+=^]|\s[-−]\s|\s(?:squared|cubed|minus)\b)", _coefficient),
     rule(r"\b[A-Z]{2}(?=\d)|(?<=[A-Z]\d)[A-Z]{2}\b", lambda m: " ".join(m[0])),
