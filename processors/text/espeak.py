@@ -54,9 +54,7 @@ class EspeakPhonemizer:
         if len(spoken) != len(words) or not all(word.isalpha() for word in words):
             spoken = share_phones(words, spoken, [voice.alone(word) for word in words])
         said: list[Pronunciation] = []
-        starts, group_starts = (
-            [*accumulate(map(len, rows), initial=0)] for rows in (spoken, groups)
-        )
+        starts, group_starts = ([*accumulate(map(len, row), initial=0)] for row in (spoken, groups))
         is_shared = [*chain(*spoken)] == [*chain(*groups)]  # words may have other phones alone
         for word, phones, start in zip(words, spoken, starts[:-1], strict=True):
             chosen = self._user_lexicon.get(word.lower(), phones)

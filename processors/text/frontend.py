@@ -124,15 +124,13 @@ class TextFrontend:
                 tokens += tokenize(words)
         return normalised, tokens
 
-    def _units(
-        self, normalised: str, tokens: list[Token]
-    ) -> tuple[str, list[Token], tuple[str, ...]]:
+    def _units(self, text: str, tokens: list[Token]) -> tuple[str, list[Token], tuple[str, ...]]:
         """Converts these to words without hyphens, or symbols; returns also marks left out."""
         if self._symbols:
-            return letters.read_symbols(normalised, self._symbols)
+            return letters.read_symbols(text, self._symbols)
         if self._in_letters:
             tokens = [word for token in tokens for word in letters.split_words(token)]
-        return normalised, merge_pauses(tokens), ()
+        return text, merge_pauses(tokens), ()
 
     def _normalise(self, text: str) -> str:
         """Writes text in words; outside English without the signs that espeak-ng cannot read."""

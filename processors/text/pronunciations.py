@@ -263,9 +263,7 @@ def _sounds(syllable: str) -> list[str]:
     return [f"{p.rstrip('012')}{stress}" if is_vowel(p) else p for p in phones]
 
 
-def phones_of(
-    pronunciation: str, alphabet: str, *, in_ipa: bool, known: Collection[str]
-) -> tuple[str, ...]:
+def phones_of(pronunciation: str, alphabet: str, *, in_ipa: bool, known: Collection[str]) -> Phones:
     """Reads phones of a voice, IPA or ARPAbet (with spaces), of an alphabet."""
     if alphabet.removeprefix("x-") not in ALPHABETS:
         raise InputError(f"alphabet: {alphabet[:40]!r}; expected {', '.join(ALPHABETS)}")
@@ -287,7 +285,7 @@ def phones_of(
     return spoken
 
 
-def _split(text: str, symbols: Collection[str]) -> tuple[str, ...]:
+def _split(text: str, symbols: Collection[str]) -> Phones:
     """Splits a transcription into the longest symbols; moves stress to the vowel of a syllable."""
     longest = max(map(len, symbols), default=1)
     phones: list[str] = []

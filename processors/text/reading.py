@@ -129,9 +129,8 @@ def _separate_items(block: str) -> str:
     lines = [line.rstrip() for line in block.strip().split("\n")]
     is_list = sum(bool(_LIST_MARK.match(line)) for line in lines) > 1
     is_short = len(lines) > 3 and max(map(len, lines)) < _SHORT_ITEM and not _GOES_ON.search(block)
-    is_prose = any(map(_SENTENCE_MARK.search, lines)) or bool(
-        not is_short and _CONTINUED.search(block)
-    )
+    is_prose = any(map(_SENTENCE_MARK.search, lines))
+    is_prose |= not is_short and bool(_CONTINUED.search(block))
     width = max(*map(len, lines), 0 if is_prose else _NARROWEST)
     text = lines[0]
     for line, following in pairwise(lines):
@@ -306,9 +305,7 @@ class TextReader:
             return [spoken]
         chunks = merge_wordless(split_long(text, self._max_phones))
         rows = ([part for _, part in row] for row in cut_parts(parts, chunks))
-        return self.link(
-            [self._spoken(*chunk, language) for chunk in zip(chunks, rows, strict=True)]
-        )
+        return self.link([self._spoken(*row, language) for row in zip(chunks, rows, strict=True)])
 
     def _warn(self, unspoken: Sequence[str], text: str) -> None:
         """Names signs in the log that it has not named before, and the place of the first."""
@@ -353,10 +350,12 @@ class TextReader:
 
 def _round_brackets(text: str, holds_phones: Callable[[str], bool]) -> str:
     """Replaces braces that hold no phones, as in "Dear {name}", by round brackets."""
-    return _INLINE.sub(
-        lambda m: m[0] if m[1] and holds_phones(m[1].partition("|")[0]) else m[0].translate(_ROUND),
-        text,
-    )
+
+    def plain(match: re.Match[str]) -> str:
+        holds = match[1] and holds_phones(match[1].partition("|")[0])
+        return match[0] if holds else match[0].translate(_ROUND)
+
+    return _INLINE.sub(plain, text)
 
 
 def check_text(text: str) -> None:

@@ -20,9 +20,7 @@ _DASH_MINUS = re.compile(r"(?<![^\s(\[<>=^])–(?=[.,]?\d)")
 _FORMULA = re.compile(
     r"(?<![\w$\\])\$([A-Za-z]|(?=[^\s$])[^$\n{}]*[=^\\][^$\n{}]*(?<=\S))\$(?![\w$])"
 )
-_VARIABLES = re.compile(
-    r"(?<![A-Za-z\\])(?!(?:cos|exp|lim|ln|log|max|min|sin|tan)\b)[A-Za-z]{1,3}\b"
-)
+_NAMES = re.compile(r"(?<![A-Za-z\\])(?!(?:cos|exp|lim|ln|log|max|min|sin|tan)\b)[A-Za-z]{1,3}\b")
 _EXPONENT = re.compile("[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _RAISED = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
 _PAUSES = {
@@ -71,7 +69,7 @@ def clean_characters(text: str) -> str:
 
 def _formula(match: re.Match[str]) -> str:
     """Returns a formula without dollar signs, its variables apart and its commands as words."""
-    text = _VARIABLES.sub(lambda variables: " ".join(variables[0].upper()), match[1])
+    text = _NAMES.sub(lambda variables: " ".join(variables[0].upper()), match[1])
     return re.sub(r"\\([A-Za-z]+)", r" \1 ", text).replace("\\", "")
 
 

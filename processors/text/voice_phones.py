@@ -265,10 +265,8 @@ class Vocabulary:
         self._ids = {symbol: index for index, symbol in enumerate(self.symbols)}
         if len(self._ids) != len(self.symbols):
             raise InputError("a vocabulary holds a symbol twice")
-        if self.symbols[:1] != (symbols.PAD,):
-            raise InputError(
-                f"a vocabulary must start with {symbols.PAD}, found {self.symbols[:1]}"
-            )
+        if (first := self.symbols[:1]) != (symbols.PAD,):
+            raise InputError(f"a vocabulary must start with {symbols.PAD}, found {first}")
 
     def __len__(self) -> int:
         return len(self.symbols)
@@ -281,11 +279,9 @@ class Vocabulary:
 
     def ids(self, phones: Sequence[str]) -> list[int]:
         """Returns the id of each phone; an InputError names all unknown ones."""
-        if unknown := sorted(set(phones) - set(self._ids)):
+        if unknown := " ".join(sorted(set(phones) - set(self._ids))):
             reason = "it was trained on another phone set, or its corpus does not contain them"
-            fault = (
-                f"phones {' '.join(unknown)} are not among the {len(self)} symbols of this model"
-            )
+            fault = f"phones {unknown} are not among the {len(self)} symbols of this model"
             raise InputError(f"{fault}; {reason}")
         return [self._ids[phone] for phone in phones]
 

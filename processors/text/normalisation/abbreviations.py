@@ -7,7 +7,7 @@ from itertools import chain
 
 from processors.text.g2p import letter_name, lookup
 from processors.text.normalisation import apply, rule
-from processors.text.normalisation.codes import CODED
+from processors.text.normalisation.notation import CODED
 from processors.text.normalisation.numbers import digit_by_digit
 
 _TITLES = {  # before a name
@@ -219,11 +219,9 @@ _SIGNS = {
     "?": "question mark", "=": "equals", "&": "and", "#": "hash", "%": "percent", "+": "plus",
     "~": "tilde", "\\": "backslash",
 }  # fmt: skip
-_DOMAINS = (
-    "com|org|net|edu|gov|mil|int|io|ai|co|uk|us|ca|au|de|fr|nl|eu|ch|info|biz|app|dev|tv|me|ly"
-)
+_TLDS = "com|org|net|edu|gov|mil|int|io|ai|co|uk|us|ca|au|de|fr|nl|eu|ch|info|biz|app|dev|tv|me|ly"
 _SHORT_WORDS = ("my", "go", "we", "no", "do", "to", "is", "me")
-_HOST = rf"(?:[A-Za-z0-9-]+\.)+(?:{_DOMAINS})\b"
+_HOST = rf"(?:[A-Za-z0-9-]+\.)+(?:{_TLDS})\b"
 
 
 def _address(text: str) -> str:

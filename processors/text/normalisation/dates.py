@@ -56,15 +56,13 @@ def _era(match: re.Match[str]) -> str:
     return f"{first}{year(match['digits'])} {' '.join(match['era'].replace('.', ''))}"
 
 
-_WEEKDAY = r"(Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)"
+_DAYS = r"(Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)"
 _MONTH_DAY = r"(?P<month>0?[1-9]|1[0-2])/(?P<day>0?[1-9]|[12]\d|3[01])\b"
 _DATE_ENDS = r"(?=\s*(?:$|[.,;:!?)](?!\d)|(?:at|from|to|we|I|and|or|if|in)\b))"
 NAMES = (
+    rule(rf"\b{_DAYS}\.?\s?[-–]\s?{_DAYS}\b\.?", lambda m: f"{_whole(m[1])} to {_whole(m[2])}"),
     rule(
-        rf"\b{_WEEKDAY}\.?\s?[-–]\s?{_WEEKDAY}\b\.?", lambda m: f"{_whole(m[1])} to {_whole(m[2])}"
-    ),
-    rule(
-        rf"\b{_WEEKDAY}(?:\.|(?=,))(?=,?\s(?:[A-Z]|\d|the\b|night|morning|afternoon|evening))",
+        rf"\b{_DAYS}(?:\.|(?=,))(?=,?\s(?:[A-Z]|\d|the\b|night|morning|afternoon|evening))",
         lambda m: _whole(m[1]),
     ),
     rule(r"\b(Jan|Feb|Aug|Sept?|Oct|Nov|Dec)\.(?!\w)(?=\s*\S)", lambda m: _whole(m[1])),
@@ -81,7 +79,7 @@ DATES = (
         _numeric,
     ),
     rule(  # without a year, after a weekday or a preposition, and not before what a fraction is of
-        rf"\b(?:{_WEEKDAY}(?:[a-z]*day)?\.?,?|(?P<word>[Oo]n|[Dd]ue|[Uu]ntil|"
+        rf"\b(?:{_DAYS}(?:[a-z]*day)?\.?,?|(?P<word>[Oo]n|[Dd]ue|[Uu]ntil|"
         rf"[Bb]y(?=\s(?:0|1?\d/(?:1[3-9]|[23]\d)))))\s(?!9/11){_MONTH_DAY}{_DATE_ENDS}",
         lambda m: (
             f"{m['word'] or _whole(m[1]) + ','} {MONTHS[int(m['month']) - 1]} {ordinal(m['day'])}"

@@ -11,7 +11,6 @@ from collections.abc import Collection
 from config.text import UnknownCharacters
 from processors.text.normalisation import apply, rule
 from processors.text.normalisation.abbreviations import ABBREVIATIONS, ADDRESSES, say_acronyms
-from processors.text.normalisation.codes import CODES
 from processors.text.normalisation.dates import DATES, HALVES, NAMES, TIMES
 from processors.text.normalisation.foreign import to_ascii_letters
 from processors.text.normalisation.notation import NOTATION
@@ -63,7 +62,7 @@ _OPERATORS = (  # of programs; C#, a note or a language
 )
 _WITHOUT_DIGITS = (*ADDRESSES, *_OPERATORS, *HALVES, *NAMES, *ABBREVIATIONS, *ROMAN)
 _RULES = (
-    *ADDRESSES, *_OPERATORS, *CODES, *NOTATION, *BEFORE_NUMBERS, *DATES, *TIMES, *PRICES, *UNITS,
+    *ADDRESSES, *_OPERATORS, *NOTATION, *BEFORE_NUMBERS, *DATES, *TIMES, *PRICES, *UNITS,
     *HALVES, *NAMES, *ABBREVIATIONS, *ROMAN, *NUMBERS,
 )  # fmt: skip
 _DIGIT = re.compile(r"[0-9]")

@@ -1,12 +1,7 @@
 import pytest
 
 from config.text import TextConfig
-from processors.text.pronunciations import (
-    Dictionary,
-    Transcriber,
-    dictionary_of,
-    read_dictionary,
-)
+from processors.text.pronunciations import Dictionary, Transcriber, dictionary_of, read_dictionary
 from processors.text.reading import TextReader
 from processors.text.symbols import ARPABET
 from processors.text.voice_phones import VoicePhones
