@@ -56,28 +56,18 @@ def test_runs_are_cut_where_their_text_is_and_no_character_is_lost():
     assert rows == [[TextRun("a")], [pause, TextRun("b"), mark]]
 
 
-@pytest.mark.parametrize(
-    "question",
-    [
+def test_questions_that_are_answered_by_yes_or_no_rise_and_all_else_falls():
+    rising = [
         "Are you ready?", "Go?", "You're ready?", "When you come, are you ready?", "And you?",
         "It is nice, isn't it?", "Can't you?", 'He asked: "Are you there?"',
         "Do you know who he is?", "What a day. Really?",
-    ],
-)  # fmt: skip
-def test_questions_that_are_answered_by_yes_or_no_rise(question):
-    assert rises(question)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
+    ]  # fmt: skip
+    falling = [
         "Go.", "Go!", "Where are you?", "In what way?", "But why did he?", "Tea or coffee?",
         "In that case, what do you do?", "What do you think, John?", "Is it so? Yes.", "",
         "Is it tea, or coffee?",
-    ],
-)  # fmt: skip
-def test_other_questions_and_sentences_fall(text):
-    assert not rises(text)
+    ]  # fmt: skip
+    assert [text for text in (*rising, *falling) if rises(text)] == rising
 
 
 def test_the_pitch_rises_from_the_last_stressed_vowel_to_the_end():
