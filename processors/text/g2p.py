@@ -105,8 +105,8 @@ def read_lexicon(path: Path, is_phone: Callable[[str], bool]) -> dict[str, tuple
         wrong = ["a mark where a space follows"] if WITHOUT_SPACE.search(word) else []
         wrong += [f"the unknown phone '{phone}'" for phone in phones if not is_phone(phone)]
         if wrong := wrong or ["no phones"] * (not phones):
-            expected = "`WORD  PH1 PH2`, ARPAbet such as AH0 for backend lexicon, IPA for espeak"
-            raise InputError(f"{path}:{number}: '{word}' has {wrong[0]}; expected {expected}")
+            usage = "`WORD  PH1 PH2`, ARPAbet such as AH0 for the backend lexicon, IPA for espeak"
+            raise InputError(f"{path}:{number}: '{word}' has {wrong[0]}; expected {usage}")
         pronunciations.setdefault(word.lower().partition("(")[0] or word.lower(), tuple(phones))
     return pronunciations
 

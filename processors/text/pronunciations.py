@@ -119,9 +119,9 @@ class Dictionary:
         units = [*_UNIT.finditer(text)]
         end = 0
         for i, unit in enumerate(units):
-            start = unit.start()
-            sizes = self._n_units.get(unit[0].lower(), set()) if start >= end else set[int]()
-            for n in sorted(sizes, reverse=True):
+            if (start := unit.start()) < end:
+                continue
+            for n in sorted(self._n_units.get(unit[0].lower(), ()), reverse=True):
                 stop = units[min(i + n, len(units)) - 1].end()
                 word = " ".join(text[start:stop].split()).replace("’", "'")
                 entry = self.entries.get(word) or self._in_any_case.get(word.lower())

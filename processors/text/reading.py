@@ -66,12 +66,11 @@ def split_sentences(text: str) -> list[str]:
     guarded = [match.span() for match in _BRACES.finditer(text)]
     sentences = []
     start = 0
-    for match in _END.finditer(text):
-        if any(low < match.end() < high for low, high in guarded):
-            continue
-        if _ends_sentence(text[start : match.end()], text[match.end() : match.end() + 64].lstrip()):
-            sentences.append(text[start : match.end()])
-            start = match.end()
+    for end in (match.end() for match in _END.finditer(text)):
+        is_guarded = any(low < end < high for low, high in guarded)
+        if not is_guarded and _ends_sentence(text[start:end], text[end : end + 64].lstrip()):
+            sentences.append(text[start:end])
+            start = end
     sentences.append(text[start:])
     return [sentence.strip() for sentence in sentences if sentence.strip()]
 

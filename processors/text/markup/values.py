@@ -31,10 +31,9 @@ _NAMED = {  # by attribute
     },
 }
 _OTHERS = {
-    "rate": ("a percentage, such as 80% or +20%",),
-    "pitch": ("a change, such as +10% or -2st",),
-    "volume": ("-60dB to +20dB",),
-}
+    "rate": "a percentage, such as 80% or +20%", "pitch": "a change, such as +10% or -2st",
+    "volume": "-60dB to +20dB", "time": f"a time up to {LONGEST_BREAK_S:g}s, such as 1.5s or 300ms",
+}  # fmt: skip
 _BREAKS_S = {
     "none": 0.0, "x-weak": 0.1, "weak": 0.25, "medium": 0.5, "strong": 0.75, "x-strong": 1.0,
 }  # fmt: skip
@@ -77,7 +76,7 @@ def prosody(attribute: str, text: str) -> ProsodyFactors:
         return ProsodyFactors(pitch=2 ** (min(number, 100) / 12))
     if (attribute, unit) == ("volume", "dB") and -60 <= number <= 20:
         return ProsodyFactors(gain=10 ** (number / 20))
-    raise InputError(_expected(attribute, text, *_NAMED[attribute], *_OTHERS.get(attribute, ())))
+    raise InputError(_expected(attribute, text, _NAMED[attribute]))
 
 
 def break_s(attribute: str, text: str) -> float:
@@ -88,9 +87,7 @@ def break_s(attribute: str, text: str) -> float:
     time_s = number / (1000 if unit == "ms" else 1)
     if attribute == "time" and unit in ("s", "ms") and 0 <= time_s <= LONGEST_BREAK_S:
         return time_s
-    times = f"a time up to {LONGEST_BREAK_S:g}s, such as 1.5s or 300ms"
-    expected = _BREAKS_S if attribute == "strength" else (times,)
-    raise InputError(_expected(attribute, text, *expected))
+    raise InputError(_expected(attribute, text, _BREAKS_S if attribute == "strength" else ()))
 
 
 def _quantity(text: str) -> tuple[str, float, str]:
@@ -124,8 +121,9 @@ def mended(attribute: str, text: str) -> str:
     return f"{sign}{number}{unit.replace('db', 'dB')}"
 
 
-def _expected(attribute: str, text: str, *values: str) -> str:
-    return f"{attribute}: {text[:40]!r}; expected {', '.join(values)}"
+def _expected(attribute: str, text: str, names: Collection[str]) -> str:
+    others = [_OTHERS[attribute]] if attribute in _OTHERS else []
+    return f"{attribute}: {text[:40]!r}; expected {', '.join([*names, *others])}"
 
 
 def say_as(meaning: str, text: str, format: str, *, in_english: bool) -> str:
@@ -135,7 +133,7 @@ def say_as(meaning: str, text: str, format: str, *, in_english: bool) -> str:
     front end reads.
     """
     if meaning not in MEANINGS:
-        raise InputError(_expected("interpret-as", meaning, *MEANINGS))
+        raise InputError(_expected("interpret-as", meaning, MEANINGS))
     if format and meaning != "date":
         raise InputError(f"say-as: {meaning} has no format")
     if not (say := (_ENGLISH if in_english else _ANY_LANGUAGE).get(meaning)):
