@@ -137,10 +137,11 @@ class LexiconPhonemizer:
 
     def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
         """Looks up the pronunciation of each word of a clause."""
-        return [
-            _LETTER_A if word == "A" and _is_letter(words, i) else self._pronounce(word)
-            for i, word in enumerate(words)
-        ]
+        said = []
+        for i, word in enumerate(words):  # A is the letter, but not before a word at the start
+            is_letter = i > 0 or all(len(other) == 1 and other.isupper() for other in words[1:2])
+            said.append(_LETTER_A if word == "A" and is_letter else self._pronounce(word))
+        return said
 
     def _pronounce(self, word: str) -> Pronunciation:
         if word not in self._spoken:
@@ -177,12 +178,6 @@ class LexiconPhonemizer:
                 if len(stem) > 1 and (phones := self._held(stem)):
                     return attach(phones)
         return None
-
-
-def _is_letter(words: Sequence[str], index: int) -> bool:
-    """Returns whether a capital A is a letter: not before a word at the start of a clause."""
-    following = words[index + 1 : index + 2]
-    return index > 0 or all(len(word) == 1 and word.isupper() for word in following)
 
 
 def _plural_stems(stem: str) -> list[str]:

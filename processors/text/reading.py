@@ -209,11 +209,8 @@ def cut_cost(word: str, following: str) -> float:
 def cut_parts(parts: Iterable[str], pieces: Sequence[str]) -> list[list[tuple[int, str]]]:
     """Cuts the parts of a text where the text is cut; empty parts at a cut go with what follows.
 
-    Args:
-        pieces: The text in pieces with the characters of the parts in order; spaces may differ.
-
-    Returns:
-        The index and text of each part, or of what is left of it, for each piece.
+    The pieces have the characters of the parts in order; spaces may differ. Each gets the index and
+    text of each part, or of what is left of it.
     """
     waiting = deque(enumerate(parts))
     rows: list[list[tuple[int, str]]] = []
@@ -237,9 +234,8 @@ def cut_parts(parts: Iterable[str], pieces: Sequence[str]) -> list[list[tuple[in
 class TextReader:
     """Reads texts of several languages in the phones of a voice; keeps a front end for each.
 
-    Sentences of more than `max_phones` are split at clauses.
-
     Args:
+        max_phones: Longer sentences are split at clauses.
         p_arpabet: Probability of ARPAbet for words that can be in letters or in phones.
         unknown: What to do with letters of other scripts in English.
     """

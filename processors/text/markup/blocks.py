@@ -247,8 +247,7 @@ class _BlockParser(HTMLParser):
         """Adds text that is not left out."""
         if not self._is_left_out():
             data = data.replace("\n", self._newline)
-            is_code = bool(self._open) and self._open[-1].tag == "code"
-            if is_code:
+            if self._open and self._open[-1].tag == "code":
                 data = _OPTION.sub(lambda match: len(match[0]) * MINUS, data.translate(_NO_PHONES))
             self._text.append(data)
 

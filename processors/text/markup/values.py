@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Collection
+from functools import partial
 
 from processors.text.normalisation import Rule, apply
 from processors.text.normalisation.dates import DATES, MONTHS, NAMES, TIMES
@@ -172,14 +173,10 @@ def _in_words(figures: Callable[[str], str]) -> Callable[[str], str]:
     return lambda text: figures(text).translate(words)
 
 
-def _by_rules(rules: Collection[Rule]) -> Callable[[str], str]:
-    """Builds a reader of text that these rules of the normaliser put into words, without rest."""
-
-    def say(text: str) -> str:
-        spoken = apply(rules, text)
-        return "" if re.search(r"\d|[$£€¥]", spoken) or spoken == text else spoken
-
-    return say
+def _by_rules(rules: Collection[Rule], text: str) -> str:
+    """Reads a text that these rules of the normaliser put into words, without rest."""
+    spoken = apply(rules, text)
+    return "" if re.search(r"\d|[$£€¥]", spoken) or spoken == text else spoken
 
 
 def _date_in_figures(text: str, format: str) -> str:
@@ -203,9 +200,9 @@ _ENGLISH = {
     "telephone": _in_words(_telephone),
     "cardinal": lambda text: number(_figures(text)),
     "ordinal": lambda text: ordinal(text.rstrip("stndrh")),
-    "date": _by_rules((*DATES, *NAMES)),
-    "time": _by_rules(TIMES),
-    "currency": _by_rules(PRICES),
+    "date": partial(_by_rules, (*DATES, *NAMES)),
+    "time": partial(_by_rules, TIMES),
+    "currency": partial(_by_rules, PRICES),
 }
 _ANY_LANGUAGE = {
     "characters": _spaced,

@@ -2,7 +2,8 @@
 
 import re
 import string
-from collections.abc import Callable, Collection
+from collections.abc import Collection
+from functools import partial
 from itertools import chain
 
 from processors.text.g2p import letter_name, lookup
@@ -75,15 +76,11 @@ def _final_stop(match: re.Match[str]) -> str:
     return "." if match[0].endswith(".") and ends_text else ""
 
 
-def _from(table: dict[str, str]) -> Callable[[re.Match[str]], str]:
-    """Returns a replacement that expands the first group by a table and keeps its case."""
-
-    def say(match: re.Match[str]) -> str:
-        spoken = table[match[1].lower()]
-        first = spoken[0].upper() if match[1][0].isupper() else spoken[0]
-        return first + spoken[1:] + _final_stop(match)
-
-    return say
+def _expanded(table: dict[str, str], match: re.Match[str]) -> str:
+    """Expands the first group by a table and keeps its case."""
+    spoken = table[match[1].lower()]
+    first = spoken[0].upper() if match[1][0].isupper() else spoken[0]
+    return first + spoken[1:] + _final_stop(match)
 
 
 def _word_before(match: re.Match[str]) -> str:
@@ -139,22 +136,22 @@ ABBREVIATIONS = (
     rule(r"\b[Ee]\.\s?g\.,?", "for example,"),
     rule(r"\b[Ii]\.\s?e\.,?", "that is,"),
     rule(r"\bP\.\s?O\.(?!\w)", lambda m: "P O" + _final_stop(m)),
-    rule(rf"\b({_one_of(_WITHIN)})\.", _from(_WITHIN)),
+    rule(rf"\b({_one_of(_WITHIN)})\.", partial(_expanded, _WITHIN)),
     rule(r"(?<=\s)vs(?=\s)|(?<=[a-z]\s)v\.(?=\s[A-Z])", "versus"),
-    rule(rf"\b({_one_of(_NUMBERED)})\.\s?(?=\d)", lambda m: _from(_NUMBERED)(m) + " "),
+    rule(rf"\b({_one_of(_NUMBERED)})\.\s?(?=\d)", lambda m: _expanded(_NUMBERED, m) + " "),
     rule(
         rf"\b({_one_of(_REFERENCES)})\.\s?(?=\d|[IVXLC]+\b|[A-Z]\b)",
-        lambda m: _from(_REFERENCES)(m) + " ",
+        lambda m: _expanded(_REFERENCES, m) + " ",
     ),
     rule(rf"(?<=\s)({_capitals(_STREETS)})(?:\.|(?=,))(?!\s[A-Z][a-z])", _street),
     rule(rf"(?<=\s)(St|Ave|Blvd|Rd)\.(?=\s(?:{_OPENERS})\b)", _street),
     rule(rf"\b({_capitals(_TITLES)})\.\s?(?=[A-Z'])", lambda m: _TITLES[m[1].lower()] + " "),
-    rule(r"\b(Mr|Mrs|Ms|Drs?|Messrs)(?:\.|(?=\s[A-Z]))", _from(_TITLES)),
+    rule(r"\b(Mr|Mrs|Ms|Drs?|Messrs)(?:\.|(?=\s[A-Z]))", partial(_expanded, _TITLES)),
     rule(r"\b(MR|MRS|MS|DR)(?:\.\s?|\s)(?=[A-Z]{2})", lambda m: _TITLES[m[1].lower()] + " "),
     rule(r"\b(St)(?=\s[A-Z][a-z])", "Saint"),
     rule(r"(?<=\d\s)est\.(?=\))", "estimated"),
-    rule(rf"\b({_one_of(_ANYWHERE)})\.", _from(_ANYWHERE)),
-    rule(r"\b(Ltd|Inc|Corp|Jr|Sr)\b", _from(_ANYWHERE)),
+    rule(rf"\b({_one_of(_ANYWHERE)})\.", partial(_expanded, _ANYWHERE)),
+    rule(r"\b(Ltd|Inc|Corp|Jr|Sr)\b", partial(_expanded, _ANYWHERE)),
     rule(r"\bw/o\b", "without"),
     rule(r"\bw/\s?(?=\w)", "with "),
     rule(r"\bc/o\b", "care of"),

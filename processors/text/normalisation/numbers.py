@@ -6,6 +6,7 @@ with units.
 
 import re
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 
 from processors.text.normalisation import rule
@@ -167,14 +168,10 @@ def roman_value(numeral: str) -> int | None:
     return sum(-a if a < b else a for a, b in pairwise([*values, 0]))
 
 
-def _roman(say: Callable[[re.Match[str], str], str]) -> Callable[[re.Match[str]], str]:
-    """Returns a replacement for what a Roman numeral is part of, by its figures."""
-
-    def replace(match: re.Match[str]) -> str:
-        value = None if match["numeral"] in _LETTERS else roman_value(match["numeral"])
-        return match[0] if value is None else say(match, str(value))
-
-    return replace
+def _roman(say: Callable[[re.Match[str], str], str], match: re.Match[str]) -> str:
+    """Says what a Roman numeral is part of, by its figures."""
+    value = None if match["numeral"] in _LETTERS else roman_value(match["numeral"])
+    return match[0] if value is None else say(match, str(value))
 
 
 ROMAN = (
@@ -183,20 +180,20 @@ ROMAN = (
         rf"\b(?P<name>(?:{_RULERS})(?:\s(?:Paul|Philippe|Augustus|Alexander))?|"
         rf"(?:King|Queen|Pope|Emperor|Empress|Tsar|Czar|Prince)\s[A-Z][a-z]+)\s{_NUMERAL}"
         rf"(?P<possessive>'s)?\b{_NOT_PRONOUN}(?!')",
-        _roman(lambda m, n: f"{m['name']} the {ordinal(n)}{m['possessive'] or ''}"),
+        partial(_roman, lambda m, n: f"{m['name']} the {ordinal(n)}{m['possessive'] or ''}"),
     ),
     # not what an address says for "?": "question mark V equals"
     rule(
         rf"(?<!question )\b(?P<name>{_HEADINGS}|{_HEADINGS.lower()})\s{_NUMERAL}\b(?!')",
-        _roman(lambda m, n: f"{m['name']} {cardinal(n)}"),
+        partial(_roman, lambda m, n: f"{m['name']} {cardinal(n)}"),
     ),
     rule(
         rf"\b{_NUMERAL}(?:th)?(?=\s(?:century|centuries|dynasty)\b)",
-        _roman(lambda _, n: ordinal(n)),
+        partial(_roman, lambda _, n: ordinal(n)),
     ),
     rule(
         r"(?<![\w'.&-])(?P<numeral>[IVX]{2,}|M[MDCLXVI]{3,})\b(?!['&])",
-        _roman(lambda _, n: year_or_number(n)),
+        partial(_roman, lambda _, n: year_or_number(n)),
     ),
 )
 
