@@ -210,7 +210,6 @@ _JOINED = (
     rule(r"\b([A-Z]+)&([A-Z]+)\b", lambda m: f"{' '.join(m[1])} and {' '.join(m[2])}"),
 )
 
-
 _SIGNS = {
     ".": "dot", "/": "slash", "-": "dash", "_": "underscore", "@": "at", ":": "colon",
     "?": "question mark", "=": "equals", "&": "and", "#": "hash", "%": "percent", "+": "plus",

@@ -34,7 +34,6 @@ _SYMBOLS = re.compile("[Ͱ-Ͽἀ-῾]|[Α-Ω]{1,3}")
 _ACUTE = re.compile(r"ée?(s?)$")
 _AS_ACUTE = re.compile(r"(?:EY.|S IY.)(?: Z)?$")  # pronunciations that end as "é", or "fiancée"
 
-
 # signs that espeak-ng leaves out or misreads, as words of other languages than English
 _LATIN_MINUS = ("af", "bs", "da", "de", "en", "et", "hr", "id", "ms", "nb", "pl", "ro", "sl", "sv")
 _SIGN_WORDS = {
