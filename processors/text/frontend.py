@@ -11,7 +11,7 @@ from processors.records import SpokenText, Word, WordPhones
 from processors.text import letters, symbols
 from processors.text.espeak import EspeakPhonemizer, is_ipa
 from processors.text.g2p import LexiconPhonemizer, Pronunciation, is_arpabet, read_lexicon
-from processors.text.normalisation.english import has_name, normalise_english
+from processors.text.normalisation.english import english_in_words, has_name, normalise_english
 from processors.text.normalisation.foreign import left_out, name_signs
 from processors.text.tokens import (
     Token,
@@ -133,9 +133,11 @@ class TextFrontend:
 
     def _normalise(self, text: str) -> str:
         """Writes text in words; outside English without the signs that espeak-ng cannot read."""
+        if self._is_english and self._symbols:
+            words = english_in_words(text, self._own_words, self._unknown)
+            return " ".join(words.translate(letters.DASHES).lower().split())
         if self._is_english:
-            normalise = letters.normalise_symbols if self._symbols else normalise_english
-            return normalise(text, self._own_words, self._unknown)
+            return normalise_english(text, self._own_words, self._unknown)
         named = name_signs(clean_characters(text), self.language)
         return "".join(" " if is_sign(char) and not self._reads(char) else char for char in named)
 

@@ -9,20 +9,18 @@ not depend on the process, the order of utterances or on a resumed run.
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from config.text import UnknownCharacters
 from processors.records import SpokenText, Word, WordPhones
 from processors.text.g2p import Phones, Pronunciation, has_variants, lookup
-from processors.text.normalisation.english import english_in_words
 from processors.text.symbols import APOSTROPHE, SYMBOL_SETS, mark_name
 from processors.text.tokens import Token, inline_phones
 from utils.errors import InputError
 from utils.seed import derived_seed
 
 _ENDING = re.compile(r"'?s$")
-_DASHES = str.maketrans({"‒": "-", "–": "-", "−": "-", "—": "--", "―": "--"})
+DASHES = str.maketrans({"‒": "-", "–": "-", "−": "-", "—": "--", "―": "--"})
 _BEFORE_MARK = re.compile(r"\s+(?=[,.;:?!)])")
 _AFTER_MARK = re.compile(r"(?<=[(])\s+")
 _PIECE = re.compile(r"\{[^{}]*\}|'*[^\W_]+(?:'+[^\W_]+)*'*|.")
@@ -79,16 +77,8 @@ def split_words(token: Token) -> Iterator[Token]:
     yield from (Token("word", word) for word in bare if word)
 
 
-def normalise_symbols(
-    text: str, own_words: Collection[str] = (), unknown: UnknownCharacters = "refuse"
-) -> str:
-    """Writes English text in words in lower case, with its punctuation."""
-    plain = english_in_words(text, own_words, unknown).translate(_DASHES).lower()
-    return " ".join(plain.split())
-
-
 def read_symbols(normalised: str, phone_extractor: str) -> tuple[str, list[Token], tuple[str, ...]]:
-    """Splits the output of `normalise_symbols`, with phones in braces, into words and marks.
+    """Splits English words in lower case, phones in braces and punctuation into words and marks.
 
     Returns:
         What is spoken of the text, its words and marks, and the marks that the set lacks.
