@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 Rule = tuple[re.Pattern[str], Callable[[re.Match[str]], str] | str]  # and its replacement
 
 
-def rule(pattern: str, say: Callable[[re.Match[str]], str] | str, flags: int = 0) -> Rule:
+def rule(pattern: str, say: Callable[[re.Match[str]], str] | str) -> Rule:
     """Builds a rule, with ASCII semantics of digits and word characters."""
-    return re.compile(pattern, flags | re.ASCII), say
+    return re.compile(pattern, re.ASCII), say
 
 
 def apply(rules: Iterable[Rule], text: str) -> str:

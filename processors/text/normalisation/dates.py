@@ -137,7 +137,7 @@ def _half(match: re.Match[str]) -> str:
     return f" {match['half'].upper()} M{'.' if final else ''}" if match["half"] else ""
 
 
-HALVES = (rule(r"\b(?P<half>[ap])\.\s?m\.", lambda m: _half(m).lstrip(), re.I),)
+HALVES = (rule(r"(?i)\b(?P<half>[ap])\.\s?m\.", lambda m: _half(m).lstrip()),)
 
 
 def _duration(match: re.Match[str]) -> str:
@@ -152,19 +152,17 @@ def _duration(match: re.Match[str]) -> str:
 
 TIMES = (
     rule(
-        r"(?P<before>\b(?:in|took|takes|lasts?|lasted|length|duration|runtime|(?:time|record)\sof):?\s)"
+        r"(?i)(?P<before>\b(?:in|took|takes|lasts?|lasted|length|duration|runtime|(?:time|record)\sof):?\s)"
         r"(?P<amount>\d{1,2}:[0-5]\d:[0-5]\d(?:\.\d+)?|\d{1,2}:[0-5]\d\.\d+)(?![\d:]|\s?[ap]\.?m)",
         _duration,
-        re.I,
     ),
     rule(r"(?<=\bUTC|\bGMT)\s?[-–](?=\d)", " minus "),
-    rule(r"(?<=[\dm.])\s?[-–]\s?(?=\d{1,2}:\d\d|\d{1,2}\s?[ap]\.?m\b)", " to ", re.I),
+    rule(r"(?i)(?<=[\dm.])\s?[-–]\s?(?=\d{1,2}:\d\d|\d{1,2}\s?[ap]\.?m\b)", " to "),
     rule(
-        rf"(?<![\d:.])(?P<hour>[01]?\d|2[0-4])(?::|\.(?=\d\d\s?[ap]\.?m))(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d(?:\.\d+)?))?"
+        rf"(?i)(?<![\d:.])(?P<hour>[01]?\d|2[0-4])(?::|\.(?=\d\d\s?[ap]\.?m))(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d(?:\.\d+)?))?"
         rf"(?![\d:]){_HALF}?(?:\s?(?:h|hrs)\b|Z\b)?",
         _clock,
-        re.I,
     ),
-    rule(rf"(?<![\d:.,])(?P<hour>1[0-2]|[1-9])(?P<minute>)(?P<second>){_HALF}", _clock, re.I),
+    rule(rf"(?i)(?<![\d:.,])(?P<hour>1[0-2]|[1-9])(?P<minute>)(?P<second>){_HALF}", _clock),
     rule(r"(?<![\d:.])(\d+):(\d+)(?![\d:])", lambda m: f"{cardinal(m[1])} to {cardinal(m[2])}"),
 )

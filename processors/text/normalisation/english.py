@@ -47,14 +47,14 @@ _PUNCTUATION = (
     rule(r"(?<=[a-z]):(?=[a-z])", " "),
     rule(r"\s*(?:[–—―‒]|--+)\s*|\s-+\s|(?<=\w)-+\s(?=\w)", ", "),
     rule(r"(?<!\w)-+|-+(?!\w)", " "),
-    rule(rf"(?<!\w)'+(?!(?:{_ELIDED})\b)", " ", re.I),
+    rule(rf"(?i)(?<!\w)'+(?!(?:{_ELIDED})\b)", " "),
     rule(r"(?<![sSnN])'+(?!\w)|'{2,}", " "),
     rule(r"\.{2,}(?=[\s\"')\]]*\S)", ", "),
     rule(r"[^A-Za-z0-9\s,.;:?!'-]", " "),
 )
 _WRITTEN = {"!": "≠", "<": "≤", ">": "≥", "=": "=", "&": "&"}  # != and so on, by their first sign
 _OPERATORS = (  # of programs; C#, a note or a language
-    rule(r"(?<!\w)([A-G])#(?![A-Za-z])", r"\1 sharp ", re.I),
+    rule(r"(?i)(?<!\w)([A-G])#(?![A-Za-z])", r"\1 sharp "),
     rule(r"(?<![<>=!&])(?:[!<>=]=|&&)=?(?![<>=&])", lambda m: f" {_WRITTEN[m[0][0]]} "),
     rule(r"(?<=\d)\s?[-=]+>\s?(?=[$£€]?\d)", " to "),
     rule(r"(?<![<=-])[-=]+>(?!>)", ", "),

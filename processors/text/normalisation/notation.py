@@ -113,8 +113,8 @@ NOTATION = (
     ),
     # seconds
     rule(rf"(?P<before>(?<![\w.,'$/-]))(?P<amount>\d+)s\b(?=\s(?:{_TIMED})\b)", _seconds),
-    rule(rf"(?P<before>\b{_BEFORE_TIMES})(?P<amount>\d+)s\b", _seconds, re.I),
-    rule(rf"(?P<before>\b(?:for|after|every|in|then)\s)(?P<amount>\d+)s{_END}", _seconds, re.I),
+    rule(rf"(?i)(?P<before>\b{_BEFORE_TIMES})(?P<amount>\d+)s\b", _seconds),
+    rule(rf"(?i)(?P<before>\b(?:for|after|every|in|then)\s)(?P<amount>\d+)s{_END}", _seconds),
     rule(r"\b(1/\d+)s\b", r"\1 second"),  # of an exposure
     # amounts
     rule(rf"(?<=\d)([kKM])(?=\s(?:{_COUNTED})\b)", lambda m: f" {_THOUSANDS[m[1]]}"),

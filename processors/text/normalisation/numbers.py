@@ -291,7 +291,7 @@ NUMBERS = (
         r"(?<![\w.])([A-Z])\.(\d+)\b(?!\.\d)",
         lambda m: f"{m[1]} point {cardinal(m[2]) if len(m[2]) < 3 else digit_by_digit(m[2])}",
     ),
-    rule(r"(?<!\d,)\b(\d[\d,]*)(?:st|nd|rd|th)\b", lambda m: ordinal(m[1]), re.I),
+    rule(r"(?i)(?<!\d,)\b(\d[\d,]*)(?:st|nd|rd|th)\b", lambda m: ordinal(m[1])),
     rule(r"(?<![\w,.])'?(\d{1,3}0)'?s\b", lambda m: re.sub("y$", "ie", year(m[1])) + "s"),
     rule(r"(?<![\w.])'(\d\d)\b(?!')", lambda m: two_digits(m[1])),
     rule(r"(?<=\d)x\b(?!\s?[+=^]|\s[-−]\s|\s(?:squared|cubed|minus)\b)", _coefficient),
@@ -304,6 +304,6 @@ NUMBERS = (
     rule(r"(?<!\w)\.(\d+)\b", lambda m: f"point {digit_by_digit(m[1])}"),
     rule(r"\b\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)", lambda m: number(m[0])),
     rule(r"\d+\.\d+", lambda m: number(m[0])),
-    rule(r"(?<=call )911\b|(?<=called )911\b|(?<=dial )911\b", "nine one one", re.I),
+    rule(r"(?i)(?<=call )911\b|(?<=called )911\b|(?<=dial )911\b", "nine one one"),
     rule(r"\d+", _bare),
 )

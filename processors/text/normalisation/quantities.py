@@ -121,8 +121,8 @@ def _exact(amount: str, currency: _Currency) -> str:
 
 
 PRICES = (
-    rule(r"(?<=\d[kmbn])\s?[-–]\s?(?=[$£€¥])", " to ", re.I),
-    rule(rf"(?P<sign>(?<!\w)-)?(?<![A-Z]){_SYMBOL}\s?{_AMOUNT}{_NOTE}", _price, re.I),
+    rule(r"(?i)(?<=\d[kmbn])\s?[-–]\s?(?=[$£€¥])", " to "),
+    rule(rf"(?i)(?P<sign>(?<!\w)-)?(?<![A-Z]){_SYMBOL}\s?{_AMOUNT}{_NOTE}", _price),
     rule(rf"(?P<sign>(?<![\w.])-)?(?<![\w.,]){_AMOUNT}\s?{_CODE}{_NOTE}", _price),
     rule(rf"\b({NUMBER})\s?¢", lambda m: f"{number(m[1])} cent{'s' * (m[1] != '1')}"),
     rule(r"(?<![\w.,])(\d{1,2})p\b(?!\.m)", lambda m: _exact(f"0.{m[1]:0>2}", _CURRENCIES["£"])),
