@@ -19,10 +19,7 @@ from processors.text.tokens import Token, inline_phones
 from utils.errors import InputError
 from utils.seed import derived_seed
 
-_ENDING = re.compile(r"'?s$")
 DASHES = str.maketrans({"‒": "-", "–": "-", "−": "-", "—": "--", "―": "--"})
-_BEFORE_MARK = re.compile(r"\s+(?=[,.;:?!)])")
-_AFTER_MARK = re.compile(r"(?<=[(])\s+")
 _PIECE = re.compile(r"\{[^{}]*\}|'*[^\W_]+(?:'+[^\W_]+)*'*|.")
 _HYPHENATED = re.compile(r"\{[^{}]*\}|'*[^\W_]+(?:['-]+[^\W_]+)*'*|.")
 _SEEDS = 2**63  # derived seeds are smaller
@@ -55,7 +52,7 @@ class LetterPhonemizer:
             return self._user_lexicon[word]
         if (phones := lookup(word)) is not None:
             return None if has_variants(word) else phones
-        stem = _ENDING.sub("", word)
+        stem = re.sub(r"'?s$", "", word)
         phones = None if stem == word or has_variants(stem) else lookup(stem)
         return None if phones is None else (*phones, "Z")
 
@@ -88,7 +85,7 @@ def read_symbols(normalised: str, phone_extractor: str) -> tuple[str, list[Token
     pieces = pattern.findall(normalised)
     unspoken = dict.fromkeys(p for p in pieces if _is_mark(p) and p not in known)
     spoken = "".join(" " if piece in unspoken else piece for piece in pieces)
-    text = _AFTER_MARK.sub("", _BEFORE_MARK.sub("", " ".join(spoken.split())))
+    text = re.sub(r"\s+(?=[,.;:?!)])|(?<=\()\s+", "", " ".join(spoken.split()))
     tokens = []
     for piece in pattern.findall(text):
         plain = Token("pause", mark_name(piece)) if _is_mark(piece) else Token("word", piece)

@@ -22,12 +22,11 @@ from utils.logging import get_logger
 
 LONGEST_BREAK_S = 10.0
 _DEFAULT_BREAK_S = 0.5
-# at the start of a question that rises, without n't; in one that falls
+# at the start of a question that rises
 _AUXILIARY = re.compile(
     r"(?:am|are|is|was|were|do|does|did|have|has|had|can?|could|will|wo|would|shall|should|may|"
     r"might|must|ai)(?:n't)?\b"
 )
-_QUESTION_WORD = re.compile(r"(?:\w+ )?(?:who|what|when|where|why|which|whose|whom|how)\b")
 NOTHING = SpokenText("", "", (), ())
 
 
@@ -89,7 +88,7 @@ def rises(normalized: str) -> bool:
         return False
     question = re.split(r"[.!?;:](?=.)", normalized.rstrip("\"' )?").lower())[-1]
     for clause in reversed(re.split(r"[,–—] *| and | but | so ", question.lstrip())):
-        if _QUESTION_WORD.match(clause):
+        if re.match(r"(?:\w+ )?(?:who|what|when|where|why|which|whose|whom|how)\b", clause):
             return False
         if _AUXILIARY.match(clause):
             break

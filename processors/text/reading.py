@@ -23,9 +23,7 @@ from utils.logging import get_logger
 # without spaces need none behind them.
 _END = re.compile(r"(?:[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？]+[」』”’）]*|[।॥۔؟]+|\n\s*\n)")
 _BLANK_LINE = re.compile(r"\n\s*\n")
-_BRACES = re.compile(r"\{[^{}]*\}")
 _OPEN_BRACE = re.compile(r"\{[^{}\n]{0,200}$")  # phones that are being written
-_LAST_WORD = re.compile(r"([^\s(\[\"“'‘]+?)\.+[\"'”’»)\]]*$")
 _UNITS = re.compile(r"\S*\{[^{}]*\}\S*|\S+")
 
 # A line that goes on in the next one: from a capital to a small letter, without a mark
@@ -33,7 +31,6 @@ _CONTINUED = re.compile(r"^\s*[A-ZÀ-Þ][^\n]*[^\s.!?…,;:]\s*\n\s*[a-zß-ÿ]",
 _LIST_MARK = re.compile(r"\s*(?:[-*+•‣▪◦]|\d{1,2}[.)]|[a-z]\))\s", re.I)
 _SENTENCE_MARK = re.compile(r"[.!?…。！？।॥۔؟][\"'”’»)\]]*$")
 _NO_MARK = re.compile(r"[^.!?…。！？।॥۔؟,;:、，(\[–—-]$")
-_INLINE = re.compile(r"\{([^{}]*)\}|[{}]")
 _ROUND = str.maketrans("{}", "()")
 _CONTEXT = 40  # characters before a sign, in a warning
 _SHORT_ITEM = 25  # characters: four or more shorter lines are a list, also in small letters
@@ -44,8 +41,6 @@ _GOES_ON = re.compile(  # a line that goes on in the next one, as in a poem
 )
 _NARROWEST = 40  # characters: prose is not wrapped at fewer, and most items of a list are shorter
 
-_CLAUSE_END = re.compile(r"[.!?;:…—–]['\"”’)\]]*$")
-_COMMA_END = re.compile(r"[,)\]、，]['\"”’]*$")
 _CONJUNCTION = re.compile("and|but|n?or|so|because|which|that|when|while|where|who")
 COMMA = "<,>"
 
@@ -63,7 +58,7 @@ def split_sentences(text: str) -> list[str]:
     phones in braces are not split. The sentences hold every visible character of the text.
     """
     text = "\n\n".join(_separate_items(block) for block in _BLANK_LINE.split(text))
-    guarded = [match.span() for match in _BRACES.finditer(text)]
+    guarded = [match.span() for match in re.finditer(r"\{[^{}]*\}", text)]
     sentences = []
     start = 0
     for end in (match.end() for match in _END.finditer(text)):
@@ -147,7 +142,7 @@ def _ends_sentence(before: str, after: str) -> bool:
     opening = after.lstrip("\"'“‘«([{")
     if opening[:1].islower():
         return bool(re.search(r"[。！？।॥۔؟]", before[-2:]))
-    word = _LAST_WORD.search(before)
+    word = re.search(r"([^\s(\[\"“'‘]+?)\.+[\"'”’»)\]]*$", before)
     if word is None:
         return True
     last = word[1].lower()
@@ -199,9 +194,9 @@ def _phones_of(unit: str) -> int:
 
 def cut_cost(word: str, following: str) -> float:
     """Computes the cost of a cut between two words, as a share of the length: 0 after a clause."""
-    if _CLAUSE_END.search(word):
+    if re.search(r"[.!?;:…—–]['\"”’)\]]*$", word):
         return 0.0
-    if _COMMA_END.search(word):
+    if re.search(r"[,)\]、，]['\"”’]*$", word):
         return 0.05
     return 0.15 if _CONJUNCTION.fullmatch(following.lower()) else 0.25
 
@@ -350,7 +345,7 @@ def _round_brackets(text: str, holds_phones: Callable[[str], bool]) -> str:
         holds = match[1] and holds_phones(match[1].partition("|")[0])
         return match[0] if holds else match[0].translate(_ROUND)
 
-    return _INLINE.sub(plain, text)
+    return re.sub(r"\{([^{}]*)\}|[{}]", plain, text)
 
 
 def check_text(text: str) -> None:

@@ -15,13 +15,11 @@ _SAME = str.maketrans(
     | {"−": " − ", "º": "°", "⁄": "/", "\u2028": "\n", "\u2029": "\n"}
 )
 MINUS = "−"  # the mathematical sign, always apart from what is next to it
-_DASH_MINUS = re.compile(r"(?<![^\s(\[<>=^])–(?=[.,]?\d)")
 # LaTeX of one line without commands that take arguments
 _FORMULA = re.compile(
     r"(?<![\w$\\])\$([A-Za-z]|(?=[^\s$])[^$\n{}]*[=^\\][^$\n{}]*(?<=\S))\$(?![\w$])"
 )
 _NAMES = re.compile(r"(?<![A-Za-z\\])(?!(?:cos|exp|lim|ln|log|max|min|sin|tan)\b)[A-Za-z]{1,3}\b")
-_EXPONENT = re.compile("[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _RAISED = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
 _PAUSES = {
     **dict.fromkeys(",;:()[]—–‒―…、،؛·|", "<,>"),
@@ -31,7 +29,6 @@ _PAUSES = {
 }
 _STRENGTH = ("<,>", "<.>", "<!>", "<?>")  # of neighbouring pauses the strongest stays
 _WORD_SIGNS = "'-_%&@#§°/*+"
-_BRACES = re.compile(r"\{([^{}]*)\}")
 
 
 class Token(NamedTuple):
@@ -56,8 +53,8 @@ def clean_characters(text: str) -> str:
     also an en dash before a number, becomes `MINUS` with spaces around it.
     """
     if not text.isascii():
-        text = _EXPONENT.sub(lambda match: "^" + match[0].translate(_RAISED), text)
-        text = _DASH_MINUS.sub(MINUS, text)
+        text = re.sub("[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+", lambda match: "^" + match[0].translate(_RAISED), text)
+        text = re.sub(r"(?<![^\s(\[<>=^])–(?=[.,]?\d)", MINUS, text)
         text = "".join(_plain(char) for char in text.translate(_SAME))
         text = unicodedata.normalize("NFKC", text).translate(_SAME)
     if "$" in text:
@@ -84,7 +81,7 @@ def _plain(char: str) -> str:
 
 def split_inline(text: str) -> list[tuple[bool, str]]:
     """Splits text at `{...}` into pairs: whether a piece is inline phones, and the piece."""
-    pieces = _BRACES.split(text)
+    pieces = re.split(r"\{([^{}]*)\}", text)
     pieces[1::2] = map(str.strip, pieces[1::2])
     if "" in pieces[1::2] or re.search(r"[{}]", "".join(pieces)):
         raise InputError(f"braces in {text[:80]!r} must hold phones, as in {{HH AH0 L OW1}}")

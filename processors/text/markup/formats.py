@@ -12,9 +12,6 @@ from processors.text.reading import PAUSE
 
 _RULE_S = 1.0
 
-_SSML = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<speak[\s>]", re.DOTALL)
-_SSML_BREAK = re.compile(r"<break(?:\s[^<>]*)?/>")
-_HTML_START = re.compile(r"\s*<(?:!doctype html|html)[\s>]", re.IGNORECASE)
 _HTML_TAG = re.compile(
     r"<(/?)(a|abbr|article|b|big|blockquote|body|center|cite|code|dd|del|details|div|dl|dt|em|figure"
     r"|font|footer|h[1-6]|header|i|ins|kbd|li|main|mark|nav|ol|p|pre|q|s|section|small|span|strong"
@@ -86,13 +83,13 @@ def recognised(text: str) -> Format:
     but not "# 1 in the charts", "a*b*c" and "5 < 6 and 7 > 2".
     """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    if _SSML.match(text):
+    if re.match(r"(?s)\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<speak[\s>]", text):
         return "ssml"
-    if _HTML_START.match(text):
+    if re.match(r"(?i)\s*<(?:!doctype html|html)[\s>]", text):
         return "html"
     if _MARKDOWN.search(text):
         return "markdown"
-    if _SSML_BREAK.search(text):
+    if re.search(r"<break(?:\s[^<>]*)?/>", text):
         return "ssml"
     tags = {(bool(end), name.lower()) for end, name in _HTML_TAG.findall(text)}
     is_closed = any((True, name) in tags for is_end, name in tags if not is_end)

@@ -28,7 +28,6 @@ ATTRIBUTES = {  # of each element; others are unknown
 }  # fmt: skip
 _TEXT_ONLY = ("sub", "phoneme", "say-as")  # elements that hold text and nothing else
 _ENDING = re.compile(r"['’]\w+")  # as in <sub>W3C</sub>'s
-_MARK_AT_END = re.compile(r"[.!?…]\W*$")
 _EMPTY = ("break", "mark")
 _IGNORED = re.compile("version|xml:id|xml:base|xsi:schemalocation|xmlns.*")  # attributes
 _BREAK_S = values.break_s("strength", "medium")
@@ -330,7 +329,7 @@ class _Reader(HTMLParser):
         if element.name == "sub":
             spoken = self._required(element, "alias")
             before = next((run.text for run in reversed(self.blocks[-1]) if run.text.strip()), "")
-            if _MARK_AT_END.search(before) and not shown[:1].islower():
+            if re.search(r"[.!?…]\W*$", before) and not shown[:1].islower():
                 spoken = spoken[0].upper() + spoken[1:]  # as `shown`, it may begin a sentence
         elif not shown:
             raise InputError(f"nothing is in <{element.name}>")

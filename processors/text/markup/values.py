@@ -40,8 +40,6 @@ _BREAKS_S = {
 }  # fmt: skip
 PARAGRAPH_S = _BREAKS_S["strong"]
 _NUMBER = r"([+-]?)(\d{1,5}(?:\.\d{0,6})?|\.\d{1,6})"
-_QUANTITY = re.compile(rf"{_NUMBER}(%|st|dB|m?s)")
-_LOOSE_QUANTITY = re.compile(rf"{_NUMBER}\s*([a-z%]*)")
 _MEANINGS_ELSEWHERE = {
     "spell-out": "characters", "spell": "characters", "spellout": "characters",
     "verbatim": "characters", "letters": "characters", "character": "characters",
@@ -92,7 +90,7 @@ def break_s(attribute: str, text: str) -> float:
 
 def _quantity(text: str) -> tuple[str, float, str]:
     """Returns the sign, the signed number and the unit of a value; no unit if it is none."""
-    match = _QUANTITY.fullmatch(text)
+    match = re.fullmatch(rf"{_NUMBER}(%|st|dB|m?s)", text)
     return (match[1], float(match[1] + match[2]), match[3]) if match else ("", 0.0, "")
 
 
@@ -107,7 +105,7 @@ def mended(attribute: str, text: str) -> str:
         return "arpabet" if "arpabet" in text else ""
     if attribute == "xml:lang":
         return text.replace("_", "-")
-    quantity = _LOOSE_QUANTITY.fullmatch(text)
+    quantity = re.fullmatch(rf"{_NUMBER}\s*([a-z%]*)", text)
     sign, number, unit = quantity.groups() if quantity else ("", "nan", "")
     value = float(number)
     if attribute == "time" and not sign and (not unit or re.match(r"m?s|mil", unit)):

@@ -65,7 +65,6 @@ _RULES = (
     *ADDRESSES, *_OPERATORS, *NOTATION, *BEFORE_NUMBERS, *DATES, *TIMES, *PRICES, *UNITS,
     *HALVES, *NAMES, *ABBREVIATIONS, *ROMAN, *NUMBERS,
 )  # fmt: skip
-_DIGIT = re.compile(r"[0-9]")
 _CAPITALS = re.compile(r"[A-Z]{2}|[A-Z]&[A-Z]|[a-z][A-Z]")  # what `say_acronyms` looks for
 _MARKUP = "~`*|_"  # read as words by some rules, otherwise without meaning
 
@@ -92,7 +91,7 @@ def english_in_words(
     text = clean_characters(text)
     if not text.isascii():
         text = to_ascii_letters(text, unknown, own_words)
-    text = apply(_RULES if _DIGIT.search(text) else _WITHOUT_DIGITS, text)
+    text = apply(_RULES if re.search(r"[0-9]", text) else _WITHOUT_DIGITS, text)
     if _CAPITALS.search(text):
         text = say_acronyms(text, own_words)
     return say_signs(text)

@@ -18,7 +18,6 @@ _LATIN = str.maketrans({
     "ı": "i", "ħ": "h", "Ħ": "H", "ŋ": "ng", "ə": "e", "ŧ": "t",
 })  # fmt: skip
 _UNIT_LETTERS = "μΩ"  # micro and ohm: the unit rules read them after a number
-_AFTER_NUMBER = re.compile(r"\d\s?[kMmGT]?$")
 
 # as they would be written in English: CMUdict has other words or sounds without the accents
 _RESPELT = {
@@ -31,7 +30,6 @@ _RESPELT = {
 _ACCENTED = re.compile(r"(?<![^\W\d_])[^\W\d_]*[^\x00-\x7f\W\d_][^\W\d_]*")
 _WORD = re.compile("[a-z]{2}")
 _SYMBOLS = re.compile("[Ͱ-Ͽἀ-῾]|[Α-Ω]{1,3}")
-_ACUTE = re.compile(r"ée?(s?)$")
 _AS_ACUTE = re.compile(r"(?:EY.|S IY.)(?: Z)?$")  # pronunciations that end as "é", or "fiancée"
 
 # signs that espeak-ng leaves out or misreads, as words of other languages than English
@@ -103,7 +101,7 @@ def _loan_word(word: str, own_words: Collection[str]) -> str:
     stem = lower.removesuffix("s")
     if lower in _RESPELT or stem in _RESPELT:
         respelt = _RESPELT.get(lower) or _RESPELT[stem] + "s"
-    elif (match := _ACUTE.search(lower)) and not _AS_ACUTE.search(
+    elif (match := re.search(r"ée?(s?)$", lower)) and not _AS_ACUTE.search(
         " ".join(lookup(bare) or lookup(bare.removesuffix("s")) or ())
     ):
         soft = re.sub("c$", "s", lower[: match.start()])
@@ -127,7 +125,7 @@ def in_latin(text: str, unknown: UnknownCharacters = "speak") -> str:
     for is_foreign, letters in groupby(text, is_foreign_letter):
         run = "".join(letters)
         end += len(run)
-        if not is_foreign or (run in _UNIT_LETTERS and _AFTER_NUMBER.search(written[-4:])):
+        if not is_foreign or (run in _UNIT_LETTERS and re.search(r"\d\s?[kMmGT]?$", written[-4:])):
             written += run
         elif unknown == "speak":
             if _SYMBOLS.fullmatch(run) and not _WORD.match(text, end):  # "Ωmega" is a word

@@ -132,7 +132,6 @@ def is_attribute(text: str, start: int) -> bool:
 
 
 _COUNTED = re.compile(r"\s+(?:(?!(?:was|is|as|has|its|his|this|always)\b)[a-z]+s|people)\b")
-_CALCULATED = re.compile(r"(?:[=+]|\bequals)\s*$")
 _DATED = re.compile(
     r"\b(?:in|of|since|by|from|to|the|until|till|before|after|year|and|between)\s+$", re.I
 )
@@ -218,7 +217,7 @@ def _range(match: re.Match[str]) -> str:
 def _bare(match: re.Match[str]) -> str:
     """Reads a whole number; four digits are a year, unless they count things."""
     digits, text = match[0], match.string
-    if _CALCULATED.search(text[max(0, match.start() - 12) : match.start()]):
+    if re.search(r"(?:[=+]|\bequals)\s*$", text[max(0, match.start() - 12) : match.start()]):
         return cardinal(digits)
     if is_year(digits) and digits[-2:] != "00" and _COUNTED.match(text, match.end()):
         dated = _DATED.search(text[max(0, match.start() - 12) : match.start()])
