@@ -191,7 +191,7 @@ def _date_in_figures(text: str, format: str) -> str:
     return ", ".join([*filter(None, [" ".join(spoken)]), *years])
 
 
-_ENGLISH = {
+_ENGLISH: dict[str, Callable[[str], str]] = {
     "characters": _in_words(_characters),
     "digits": digit_by_digit,
     "telephone": _in_words(_telephone),

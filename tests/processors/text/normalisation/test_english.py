@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from processors.text.normalisation import rule
+from processors.text.normalisation import apply, rule
 from processors.text.normalisation.abbreviations import ADDRESSES
 from processors.text.normalisation.english import (
-    apply,
     has_name,
     normalise_english,
     say_signs,
