@@ -35,7 +35,7 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
             continue  # it was converted
         name = path.relative_to(root).as_posix()
         if name.isprintable():
-            collector.add_recording(recording_id(name), path, name)
+            collector.add(recording_id(name), None, [path], name, name=name)
         else:  # such as a name that is not UTF-8, which no JSON file can hold
             fault = f"{name!a}: its name cannot be printed"
             collector.reject(recording_id(name), f"{fault}; rename it")

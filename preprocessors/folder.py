@@ -33,7 +33,7 @@ from preprocessors.collector import AudioFiles, Collector, read_text, require_la
 from preprocessors.corpora import Corpus
 from preprocessors.manifest import Listing
 from preprocessors.parquet import read_parquet
-from utils.errors import InputError, control_characters, listed, nearest
+from utils.errors import InputError, control_characters, counted, listed, nearest
 
 _COLUMNS = ("id", "text", "normalized", "phones", "speaker", "-")  # "-" is a column to ignore
 _SPOKEN = {"text", "normalized", "phones"}
@@ -186,11 +186,7 @@ def _as_text(value: object) -> str | None:
 
 
 def _csv_rows(
-    table: str,
-    lines: Mapping[str, str],
-    dataset: str,
-    options: CorpusConfig,
-    collector: Collector,
+    table: str, lines: Mapping[str, str], dataset: str, options: CorpusConfig, collector: Collector
 ) -> Iterator[TableRow]:
     """Yields the lines of a table with a delimiter; those with other columns are rejected."""
     rows = _cells(table, lines, options.delimiter, collector.notices)
@@ -208,7 +204,7 @@ def _csv_rows(
         if len(cells) == len(columns):
             yield TableRow(source, dict(zip(columns, cells, strict=True)))
         else:
-            counts = f"{len(cells)} column{'s' * (len(cells) != 1)}, expected {len(columns)}"
+            counts = f"{counted(len(cells), 'columns')}, expected {len(columns)}"
             collector.reject(cells[0], f"{source}: {counts} ({', '.join(columns)})")
 
 
@@ -265,11 +261,11 @@ def _columns_by_count(table: str, dataset: str, rows: Collection[list[str]]) -> 
         raise InputError(f"{table} is empty; expected a line per utterance, such as id|text")
     n_columns = Counter(len(cells) for cells in rows).most_common(1)[0][0]
     if n_columns not in _BY_COUNT:
+        fault = f"most lines have {counted(n_columns, 'columns')}"
+        key = f'preprocess.corpus.{dataset}.columns (format "folder")'
         raise InputError(
-            f"{table}: most lines have {n_columns} column{'s' * (n_columns != 1)}; expected id|text"
-            " or id|text|normalized. Name the columns in a first line, such as id|text|-, or in"
-            f' preprocess.corpus.{dataset}.columns (format "folder"); between commas, put texts in'
-            " double quotes"
+            f"{table}: {fault}; expected id|text or id|text|normalized. Name the columns in a first"
+            f" line, such as id|text|-, or in {key}; between commas, put texts in double quotes"
         )
     if n_columns == 3 and _has_speakers(table, dataset, rows):
         return ("id", "speaker", "text")
@@ -291,11 +287,9 @@ def _has_speakers(table: str, dataset: str, rows: Collection[list[str]]) -> bool
         return True
     if in_one_word and repeats:
         shown = ", ".join(name for name, _ in middle.most_common(3))
-        raise InputError(
-            f"{table}: the second of three columns looks like speakers ({shown}), and not like the"
-            " text of id|text|normalized; name the columns in a first line, such as"
-            f" id|speaker|text, or in preprocess.corpus.{dataset}.columns"
-        )
+        fault = f"{table}: the second of three columns looks like speakers ({shown}), not texts"
+        remedy = "name the columns in a first line, such as id|speaker|text"
+        raise InputError(f"{fault}; {remedy}, or in preprocess.corpus.{dataset}.columns")
     return False
 
 

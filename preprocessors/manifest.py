@@ -105,10 +105,8 @@ def check_id(id: str) -> str:
     """Returns an id unchanged if it is safe as a file name on any disk."""
     if not is_safe_id(id):
         shown = id if len(id) <= 40 else f"{id[:40]}... ({len(id)} characters)"
-        raise InputError(
-            f"{shown!r} is not a safe id: use 1 to 128 of A-Z a-z 0-9 _ - . and start with"
-            " a letter, a digit or _"
-        )
+        rule = "use 1 to 128 of A-Z a-z 0-9 _ - . and start with a letter, a digit or _"
+        raise InputError(f"{shown!r} is not a safe id: {rule}")
     return id
 
 
@@ -137,11 +135,8 @@ def _utterance(row: object, source: str) -> Utterance:
 
 def listed_among(options: SplitConfig, ids: Iterable[str]) -> SplitConfig:
     """Keeps only the listed ids that are among `ids`: the lists name utterances of all datasets."""
-    all_ids = set(ids)
-
-    among: dict[str, Any] = {
-        key: tuple(id for id in getattr(options, key) if id in all_ids) for key in _LISTS
-    }
+    all_ids, lists = set(ids), {key: getattr(options, key) for key in _LISTS}
+    among: dict[str, Any] = {k: tuple(id for id in v if id in all_ids) for k, v in lists.items()}
     return replace(options, **among)
 
 
@@ -177,10 +172,9 @@ def split_ids(
     held_out, train = ranked[: n_test + n_valid], set(ranked[n_test + n_valid :])
     test, valid = test | {*held_out[:n_test]}, valid | {*held_out[n_test:]}
     if not train:
-        raise InputError(
-            f"preprocess.split: of {len(seconds)} utterances, {len(test)} test and {len(valid)}"
-            " validate, none are left to train on; at least 3 are needed"
-        )
+        fault = f"of {len(seconds)} utterances, {len(test)} test and {len(valid)} validate"
+        remedy = "none are left to train on; at least 3 are needed"
+        raise InputError(f"preprocess.split: {fault}, {remedy}")
     if speakers is not None:
         trained = {speakers[id] for id in train}
         # the last of the ranked utterances of each speaker without a training utterance
@@ -200,10 +194,9 @@ def check_listed(options: SplitConfig, ids: Iterable[str]) -> None:
 def _checked(available: Iterable[str], wanted: tuple[str, ...], key: str) -> set[str]:
     unknown = sorted(set(wanted) - set(available))
     if unknown:
-        raise InputError(
-            f"preprocess.split.{key}: {len(unknown)} ids are not among the usable utterances:"
-            f" {', '.join(unknown[:5])}; correct the key, or see rejected.jsonl"
-        )
+        fault = f"{len(unknown)} ids are not among the usable utterances: {', '.join(unknown[:5])}"
+        remedy = "correct the key, or see rejected.jsonl"
+        raise InputError(f"preprocess.split.{key}: {fault}; {remedy}")
     return set(wanted)
 
 

@@ -118,9 +118,8 @@ def mel_alpha(sample_rate: int) -> float:
     share = np.arange(1, 1001) / 1000  # of half the sample rate
     mel = np.log1p(share * sample_rate / 2000)
     alphas = np.arange(0, 1000)[:, None] / 1000
-    warped = share + 2 / np.pi * np.arctan2(
-        alphas * np.sin(np.pi * share), 1 - alphas * np.cos(np.pi * share)
-    )  # (1000, 1000), phase of the all-pass filter
+    sine, cosine = alphas * np.sin(np.pi * share), 1 - alphas * np.cos(np.pi * share)
+    warped = share + 2 / np.pi * np.arctan2(sine, cosine)  # (1000, 1000), of the all-pass filter
     return float(alphas[((warped - mel / mel[-1]) ** 2).mean(axis=1).argmin(), 0])
 
 

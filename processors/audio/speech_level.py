@@ -127,8 +127,7 @@ def speech_frames(wav: np.ndarray, sample_rate: int) -> tuple[np.ndarray, np.nda
     levels = frame_levels(wav, sample_rate)  # (T,)
     level_db = active_level(wav, sample_rate)
     if level_db is None or len(levels) < _SMOOTHED_FRAMES:
-        silent = np.zeros(len(levels), dtype=bool)
-        return silent, silent
+        return (np.zeros(len(levels), dtype=bool),) * 2
     kernel = np.full(_SMOOTHED_FRAMES, 1 / _SMOOTHED_FRAMES)
     smooth = 10 * np.log10(np.convolve(10 ** (levels / 10), kernel, mode="same"))  # (T,)
     floor = float(np.percentile(smooth, 5)) + _NOISE_DB

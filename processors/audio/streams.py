@@ -130,11 +130,7 @@ def play(pieces: Iterable[np.ndarray], sample_rate: int) -> None:
 
 
 def _write(
-    file: "_File | _Stream",
-    pieces: Iterable[np.ndarray],
-    format: str,
-    sample_rate: int,
-    tag: str,
+    file: "_File | _Stream", pieces: Iterable[np.ndarray], format: str, sample_rate: int, tag: str
 ) -> Iterator[None]:
     """Writes pieces, and yields after each with samples and after the end."""
     import soundfile
@@ -147,17 +143,10 @@ def _write(
         import soxr
 
         resampler = soxr.ResampleStream(sample_rate, rate, 1)
-    with soundfile.SoundFile(
-        file,
-        "w",
-        rate,
-        channels=1,
-        subtype=chosen.subtype,
-        endian="LITTLE" if format == "pcm" else None,
-        format=chosen.container,
-        compression_level=chosen.compression_level,
-        bitrate_mode=chosen.bitrate_mode,
-    ) as sound:
+    endian = "LITTLE" if format == "pcm" else None
+    layout = {"subtype": chosen.subtype, "endian": endian, "format": chosen.container}
+    quality = {"compression_level": chosen.compression_level, "bitrate_mode": chosen.bitrate_mode}
+    with soundfile.SoundFile(file, "w", rate, 1, **layout, **quality) as sound:
         if tag and format != "pcm":
             sound.software, sound.comment = _SOFTWARE, tag
         for piece in pieces:

@@ -69,10 +69,9 @@ def collate(items: Sequence[TtsItem], log_floor: float, shapes: Sequence[Shape] 
     Mels are padded with `log_floor`, silence. An utterance that contradicts itself, or lacks
     durations that others have, is an InputError; shapes that are too small are a ValueError.
     """
-    for item in items:
-        _check(item)
     durations = [item.durations for item in items if item.durations is not None]
     for item in items:
+        _check(item)
         if durations and item.durations is None:
             _fail(item, "no durations, where other utterances have them")
     mels = [item.mel.T for item in items]  # (T, M) each

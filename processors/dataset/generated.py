@@ -1,7 +1,7 @@
 """Generated data with the lengths of LJSpeech: training and benchmarks without a corpus.
 
-Of the features for acoustic models, each symbol has a spectrum, a length and a pitch. Recordings
-for vocoders are harmonics and noise that change as in speech.
+For acoustic models, each symbol has a spectrum, a length and a pitch; for vocoders, recordings are
+harmonics and noise that change as in speech.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,11 +40,7 @@ _HARMONICS = 16
 
 
 def ljspeech_lengths(n_utterances: int, mel: MelConfig) -> tuple[np.ndarray, np.ndarray]:
-    """Returns lengths spread evenly over those of LJSpeech, from the shortest to the longest.
-
-    Returns:
-        Frames, (K,) int64, and phones, (K,) int64, at most as many as frames.
-    """
+    """Returns frames, and as many phones or fewer, (K,) int64 each, spread over LJSpeech's."""
     if not 2 <= n_utterances <= N_LJSPEECH:  # to train and to validate
         raise InputError(f"{n_utterances} generated utterances: expected 2 to {N_LJSPEECH}")
     table = np.loadtxt(_LENGTHS, delimiter=",", skiprows=1, dtype=np.int64)
@@ -137,16 +133,12 @@ class GeneratedFeatures(GeneratedStore):
         f0 = sounds.pitch[spoken] * np.linspace(1, 1 - _DECLINATION, T)
         f0 *= generator.normal(1, 0.02, T)
         energy = sounds.energy[spoken] * generator.uniform(0.8, 1.2, T)
-        f0 = np.where(f0 > 0, f0.clip(*self._f0_range), 0).astype(np.float32)
-        return Features(
-            id=id,
-            speaker=self.speakers[position],
-            phones=tuple(self.symbols[index] for index in chosen),
-            durations=durations if self.timed else None,
-            mel=np.maximum(mel, self.mel.log_floor_value).astype(np.float32),
-            f0=f0,
-            energy=energy.astype(np.float32),
-        )
+        f0 = np.where(f0 > 0, f0.clip(*self._f0_range), 0)
+        mel = np.maximum(mel, self.mel.log_floor_value)
+        phones = tuple(self.symbols[index] for index in chosen)
+        floats = (values.astype(np.float32) for values in (mel, f0, energy))
+        timed = durations if self.timed else None
+        return Features(id, self.speakers[position], phones, timed, *floats)
 
     def read_phones(self, key: str | int) -> tuple[str, ...]:
         """Returns the symbols of an utterance."""

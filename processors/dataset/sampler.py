@@ -119,10 +119,8 @@ class FixedBatches:
 def _batch_sizes(
     of_items: np.ndarray, shapes: Sequence[Shape], budget: int, multiple: int
 ) -> list[int] | None:
-    """Returns utterances in each batch; None if the smallest shape cannot make up the multiple.
-
-    `of_items` is the index of the shape of each utterance, in descending order, (K,).
-    """
+    """Returns utterances in each batch; None if the smallest shape cannot make up the multiple."""
+    # of_items: index of the shape of each utterance, in descending order, (K,)
     most = [max(1, budget // shape.frames) for shape in shapes]
     sizes: list[int] = []
     n_placed = 0
@@ -187,27 +185,20 @@ class FrameBudgetSampler:
         self.processes = processes
         self.n_frames = int(self._lengths.sum())
         self._rank = rank
-        self._epoch = 0
-        self._start = 0
+        self._epoch = self._start = 0
         if len(self._lengths) < self._multiple:
-            raise InputError(
-                f"{len(self._lengths)} training utterances cannot fill one update of {processes} "
-                f"processes x {window} micro-batches; use fewer processes or a smaller "
-                "train.gradient_accumulation_step"
-            )
+            update = f"one update of {processes} processes x {window} micro-batches"
+            fault = f"{len(self._lengths)} training utterances cannot fill {update}"
+            remedy = "use fewer processes or a smaller train.gradient_accumulation_step"
+            raise InputError(f"{fault}; {remedy}")
         self.fixed = None if fixed is None else fixed(self._multiple)
 
     def set_epoch(self, epoch: int, start: int = 0) -> None:
-        """Chooses the epoch of the next iteration.
-
-        Its first `start` micro-batches of this process are left out: an interrupted run did them.
-        """
-        self._epoch = epoch
-        self._start = start
+        """Chooses the next epoch; `start` micro-batches of this process are left out, as done."""
+        self._epoch, self._start = epoch, start
 
     def __iter__(self) -> Iterator[list[Draw]]:
-        start, self._start = self._start, 0
-        epoch = self._epoch
+        epoch, start, self._start = self._epoch, self._start, 0
         for batch in self.plan(epoch)[self._rank :: self.processes][start:]:
             yield [Draw(epoch, item) for item in batch]
 

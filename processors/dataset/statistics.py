@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from functools import reduce
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -93,11 +94,10 @@ class CorpusStats:
         plain = read_json(path)
         speakers = plain.get("speakers") if isinstance(plain, dict) else None
         stats = build_complete(cls, {"speakers": speakers}, path)
-        for name, speaker in stats.speakers.items():
-            for quantity in _QUANTITIES:
-                if (std := getattr(speaker, quantity).std) <= 0:
-                    where = f"speakers.{name}.{quantity}.std"
-                    raise InputError(f"{path}: {where} is {std:g}, expected above 0")
+        for name, quantity in product(stats.speakers, _QUANTITIES):
+            if (std := getattr(stats.speakers[name], quantity).std) <= 0:
+                where = f"speakers.{name}.{quantity}.std"
+                raise InputError(f"{path}: {where} is {std:g}, expected above 0")
         return stats
 
 
@@ -115,10 +115,10 @@ def corpus_stats(store: FeatureSource, ids: Iterable[str], config: PreprocessCon
             inliers = without_outliers(values) if removes[name.partition("_")[0]] else values
             if inliers.size:
                 moments[name] = moments[name].joined(_Moments.of_values(inliers))
-    stats = {}
-    for speaker, moments in collected.items():
-        of_speaker = {name: quantity.stat() for name, quantity in moments.items()}
-        stats[speaker] = SpeakerStats(**of_speaker, seconds=seconds[speaker])
+    stats = {
+        speaker: SpeakerStats(*(moments[n].stat() for n in _QUANTITIES), seconds[speaker])
+        for speaker, moments in collected.items()
+    }
     return CorpusStats(stats)
 
 

@@ -78,8 +78,7 @@ def write_index(folder: Path, rows: Sequence[IndexRow]) -> None:
 class ShardWriter:
     """A safetensors file in the making.
 
-    The header comes first in the file and holds the offset of each tensor; it is written last, into
-    reserved space, of which the format allows the rest to be blanks.
+    The header is first in the file, and written last, into reserved space: blanks may follow it.
     """
 
     def __init__(self, file: BinaryIO, name: str, ids: Collection[str], mel: MelConfig) -> None:
@@ -103,21 +102,11 @@ class ShardWriter:
                 "shape": value.shape,
                 "data_offsets": (start, start + value.nbytes),
             }
-        T = record.mel.shape[1]
-        self.rows.append(
-            IndexRow(
-                id=record.id,
-                speaker=record.speaker,
-                shard=self._name,
-                frames=T,
-                phones=len(record.phones) if isinstance(record, Features) else 0,
-                seconds=T * self._mel.hop_length / self._mel.sample_rate,
-                crc32=checksum(tensors),
-                start=record.start,
-                timed=isinstance(record, MelWav) or record.durations is not None,
-                mixed="word_phones" in tensors,
-            )
-        )
+        T, N = record.mel.shape[1], len(record.phones) if isinstance(record, Features) else 0
+        seconds = T * self._mel.hop_length / self._mel.sample_rate
+        crc32, timed = checksum(tensors), isinstance(record, MelWav) or record.durations is not None
+        row = IndexRow(record.id, record.speaker, self._name, T, N, seconds, crc32, record.start)
+        self.rows.append(row._replace(timed=timed, mixed="word_phones" in tensors))
 
     def finish(self) -> None:
         """Writes the header."""
@@ -192,6 +181,8 @@ class Store:
     """
 
     TENSORS: ClassVar[tuple[str, ...]]  # of a record, in the order in which they are written
+    _HAS_PHONES: ClassVar[bool]
+    _FAULT: ClassVar[str]  # of a store of the other kind, with its remedy
 
     def __init__(self, folder: Path, mel: MelConfig | None = None) -> None:
         self.folder = folder
@@ -201,11 +192,9 @@ class Store:
         except ConfigError as error:
             raise InputError(f"{error}; delete this file and run stage 1 again") from error
         if mel is not None and (different := self.mel.differences(mel)):
-            raise InputError(
-                f"{folder}: its features have another mel definition: {', '.join(different)}"
-                " (stored and expected); run stage 1 with this configuration, or use the one they"
-                " were made with"
-            )
+            fault = f"{folder}: its features have another mel definition: {', '.join(different)}"
+            remedy = "run stage 1 with this configuration, or use the one they were made with"
+            raise InputError(f"{fault} (stored and expected); {remedy}")
         path = _existing(folder / INDEX)
         try:
             rows = [IndexRow(**cast("dict[str, Any]", row)) for row in iterate_jsonl(path)]
@@ -223,6 +212,8 @@ class Store:
         except (TypeError, ValueError, OverflowError) as error:
             fault = f"not an index of this version ({error})"
             raise InputError(f"{path}: {fault}; run stage 1 again") from error
+        if ((self.phones_count == 0) == self._HAS_PHONES).any():
+            raise InputError(f"{folder} {self._FAULT} with another preprocess.processed_dir")
         self._positions = {id: i for i, id in enumerate(self.ids)}
         self._open_shards: dict[str, Any] = {}
 
@@ -259,10 +250,8 @@ class Store:
             file = self._shard(shard)
             if parts is None:
                 return {name: file.get_tensor(f"{id}/{name}") for name in names}
-            return {
-                name: file.get_slice(f"{id}/{name}")[part]
-                for name, part in zip(names, parts, strict=True)
-            }
+            pairs = zip(names, parts, strict=True)
+            return {name: file.get_slice(f"{id}/{name}")[part] for name, part in pairs}
         except FileNotFoundError as error:
             raise InputError(f"{self._path(shard)} is missing; run stage 1 again") from error
         except (OSError, SafetensorError) as error:
@@ -294,14 +283,8 @@ class FeatureStore(Store):
     """Features of one dataset, for acoustic models; see Store."""
 
     TENSORS = ("phones", "durations", "mel", "f0", "energy")
-
-    def __init__(self, folder: Path, mel: MelConfig | None = None) -> None:
-        super().__init__(folder, mel)
-        if 0 in self.phones_count:
-            raise InputError(
-                f"{folder} holds recordings for vocoders, and no phones; run stage 1 of an acoustic"
-                " model with another preprocess.processed_dir"
-            )
+    _HAS_PHONES = True
+    _FAULT = "holds recordings for vocoders, and no phones; run stage 1 of an acoustic model"
 
     def read(self, key: str | int) -> Features:
         """Reads one utterance by id or position."""
@@ -337,20 +320,11 @@ class MelWavStore(Store):
     """Recordings of one dataset, for vocoders; see Store."""
 
     TENSORS = ("mel", "wav")
-
-    def __init__(self, folder: Path, mel: MelConfig | None = None) -> None:
-        super().__init__(folder, mel)
-        if self.phones_count.any():
-            raise InputError(
-                f"{folder} holds features for acoustic models, and no audio; run stage 1 of a"
-                " vocoder with another preprocess.processed_dir"
-            )
+    _HAS_PHONES = False
+    _FAULT = "holds features for acoustic models, and no audio; run stage 1 of a vocoder"
 
     def read(self, key: str | int, first: int = 0, n_frames: int | None = None) -> MelWav:
-        """Reads one utterance, or some frames of it, by id or position.
-
-        One that is read whole is compared with its checksum.
-        """
+        """Reads one utterance, or some frames of it, by id or position."""
         position = self.index_of(key)
         T, hop = int(self.frames[position]), self.mel.hop_length
         last = T if n_frames is None else min(T, first + n_frames)

@@ -35,10 +35,7 @@ _SIGNS |= {"eos", "<eos>", "bos", "<bos>"}
 
 
 class Fitter:
-    """Fits the durations of single recordings to their texts and lengths.
-
-    The tokens of a source of frames are those of stage 1, or named by a table.
-    """
+    """Fits the durations of single recordings to their texts and lengths."""
 
     def __init__(
         self,
@@ -62,9 +59,8 @@ class Fitter:
             if attention is not None and attention.least < least:
                 shown = ", ".join(f"{name} {v:.2f}" for name, v in attention._asdict().items())
                 fault = f"poor attention ({shown}; preprocess.min_attention is {least:g})"
-                raise AlignmentError(
-                    f"{fault}; train the voice longer, or check text and recording"
-                )
+                remedy = "train the voice longer, or check text and recording"
+                raise AlignmentError(f"{fault}; {remedy}")
             wav = read_recording(utterance, self._config, Trace())  # (S,)
             sample_rate = self._config.sample_rate
             seconds = len(wav) / sample_rate
@@ -116,11 +112,10 @@ def import_durations(
 ) -> None:
     """Writes `<id>.json` for each utterance of a corpus that a source has durations of.
 
-    The folder also gets `import.json`, with counts, and `rejected.jsonl`, with the reason for each
-    utterance that was left out; if the source is a voice also `attention.jsonl`, with the quality
-    of the attention on each utterance, the worst first. The source is only read. An InputError ends
-    it before anything is written, if the source or the corpus cannot be used, and at the end, if
-    too many utterances have no durations.
+    The folder also gets `import.json`, with counts, and `rejected.jsonl`, with reasons; if the
+    source is a voice also `attention.jsonl`, with the quality of the attention, the worst first. An
+    InputError ends it before anything is written, if the source or the corpus cannot be used, and
+    at the end, if too many utterances have no durations.
 
     Args:
         phones_file: Names the tokens of a source of frames; None: `phones.txt` next to them, if
@@ -174,10 +169,7 @@ def _check_target(target: Path, source: Path) -> None:
 
 
 def _fitted(
-    fitter: Fitter,
-    matches: Matches,
-    utterances: Mapping[str, Utterance],
-    rejected: dict[str, str],
+    fitter: Fitter, matches: Matches, utterances: Mapping[str, Utterance], rejected: dict[str, str]
 ) -> Iterator[AlignedSpeech]:
     """Yields the utterances that can be used; adds the reason for each of the others."""
     with progress(len(matches.entries), "durations") as bar:
@@ -201,11 +193,6 @@ def _write_report(
         qualities = ((id, quality._asdict().items()) for id, quality in worst_first)
         rows = [{"id": id, **{name: round(v, 4) for name, v in q}} for id, q in qualities]
         write_jsonl(folder / "attention.jsonl", rows)
-    report = {
-        "source": str(source.path),
-        "format": source.format,
-        "matched": len(matches.entries),
-        "rejected": len(rejected),
-        "extra": matches.extra,
-    }
+    counts = {"matched": len(matches.entries), "rejected": len(rejected), "extra": matches.extra}
+    report = {"source": str(source.path), "format": source.format, **counts}
     write_json(folder / sources.REPORT, report)

@@ -45,10 +45,9 @@ def plan_tts(config: Config, dataset: str) -> DatasetRun:
     options = config.preprocess
     root, listing = list_corpus(config, dataset)
     if not any(utterance.text for utterance in listing.utterances):
-        raise InputError(
-            f"{dataset}: its recordings have no text, and an acoustic model needs it; give "
-            f"preprocess.corpus.{dataset}.format a format with texts, such as folder"
-        )
+        fault = f"{dataset}: its recordings have no text, and an acoustic model needs it"
+        key = f"preprocess.corpus.{dataset}.format"
+        raise InputError(f"{fault}; give {key} a format with texts, such as folder")
     folder = processed_folder(options, dataset)
     dependence = feature_dependence(options, root)
     plan_training = find_aligner(options).plan_training
@@ -96,11 +95,7 @@ class FeatureExtractor:
         self.reader = shards.UtteranceReader(config)
 
     def __call__(self, utterance: Utterance, trace: shards.Trace) -> Features:
-        """Extracts everything from one utterance.
-
-        The audio is cut to the aligned span, and that to whole frames: phones are rounded to frames
-        at their boundaries, so that errors do not add up; where the recording ends up to a frame
-        too early, it is continued by reflection.
+        """Extracts everything from one utterance; the audio is cut to the aligned span.
 
         Raises:
             UtteranceError: If the recording cannot be used or is too short for an analysis window,
@@ -148,11 +143,8 @@ class FeatureExtractor:
 
 
 def frame_durations(boundaries_s: np.ndarray, mel: MelConfig) -> np.ndarray:
-    """Returns frames of each phone, (N,) int64, from N + 1 boundaries.
-
-    Boundaries are rounded, not durations: each lies within half a frame of its place, however long
-    the utterance.
-    """
+    """Returns frames of each phone, (N,) int64, from N + 1 boundaries."""
+    # boundaries are rounded, not durations: each lies within half a frame of its place
     frames = (boundaries_s - boundaries_s[:1]) * mel.sample_rate / mel.hop_length
     durations = np.diff(np.floor(frames + 0.5).astype(np.int64))
     if durations.size == 0 or durations.min() < 0 or boundaries_s[0] < 0:
@@ -168,17 +160,16 @@ def cut_aligned(wav: np.ndarray, start: int, n_frames: int, mel: MelConfig) -> n
     """
     n_samples = n_frames * mel.hop_length
     if n_samples < mel.n_fft:
-        raise FeatureError(
-            f"only {n_frames} frames ({n_samples} samples) are speech, less than one analysis "
-            f"window of {mel.n_fft} samples; does this recording match its text?"
-        )
+        fault = f"only {n_frames} frames ({n_samples} samples) are speech"
+        window = f"less than one analysis window of {mel.n_fft} samples"
+        raise FeatureError(f"{fault}, {window}; does this recording match its text?")
     span = wav[start : start + n_samples]
     missing = n_samples - len(span)
     if missing > mel.hop_length:
-        raise FeatureError(
-            f"the alignment lasts {n_frames} frames, the recording {len(span) // mel.hop_length}; "
-            "align this recording again"
+        fault = (
+            f"the alignment lasts {n_frames} frames, the recording {len(span) // mel.hop_length}"
         )
+        raise FeatureError(f"{fault}; align this recording again")
     return np.ascontiguousarray(np.pad(span, (0, missing), mode="reflect"), dtype=np.float32)
 
 
@@ -194,11 +185,9 @@ def _check_phones(run: DatasetRun, total: shards.ShardReport) -> None:
     listed = ", ".join(f"{name} ({n})" for name, n in shards.most_common(unknown))
     fault = f"{run.dataset}: {100 * share:.2g} % of the phones of its texts are in no alignment"
     if share > _UNKNOWN_SHARE:
-        extractor = run.config.text.phone_extractor
-        raise InputError(
-            f"{fault}: {listed}; set preprocess.text.phone_extractor ({extractor}) to that of the"
-            " aligner, or give its dictionary as preprocess.text.lexicon_path"
-        )
+        key = f"preprocess.text.phone_extractor ({run.config.text.phone_extractor})"
+        remedy = f"set {key} to that of the aligner, or preprocess.text.lexicon_path to its lexicon"
+        raise InputError(f"{fault}: {listed}; {remedy}")
     _log.warning("%s, so that a model cannot pronounce them: %s", fault, listed)
 
 

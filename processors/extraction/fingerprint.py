@@ -89,20 +89,15 @@ def fingerprint_of(
     features = {key: value for key, value in keys.items() if key not in finishing}
     features |= dependence.other
     finishing |= dependence.finishing
-    texts = [
-        (u.id, u.text, u.language, *([u.phones] if u.phones else [])) for u in listing.utterances
-    ]
+    rows = ((u.id, u.text, u.language, u.phones) for u in listing.utterances)
+    texts = [row if row[-1] else row[:-1] for row in rows]
     origin = [asdict(listing.origin)] if listing.origin.spoken_by else []
-    return Fingerprint(
-        task=dependence.task,
-        features=features,
-        finishing=finishing,
-        listing=_digest([listing.rejected, listing.notices, texts, *origin]),
-        shards={
-            name: _digest([VERSION, features, [dependence.identity(u) for u in items]])
-            for name, items in shards.items()
-        },
-    )
+    of_listing = _digest([listing.rejected, listing.notices, texts, *origin])
+    of_shards = {
+        name: _digest([VERSION, features, [dependence.identity(u) for u in items]])
+        for name, items in shards.items()
+    }
+    return Fingerprint(features, finishing, of_listing, of_shards, dependence.task)
 
 
 def _keys(config: PreprocessConfig, ignored: Collection[str] = ()) -> dict[str, object]:

@@ -87,10 +87,9 @@ def _work(run: DatasetRun, n_jobs: int) -> Summary:
     changes = fingerprint.changes(previous, run.fingerprint) if previous else []
     for line in [*run.listing.notices, *changes]:
         _log.info("%s: %s", run.dataset, line)
-    finished = {}
-    for name, of_shard in run.fingerprint.shards.items():
-        if report := shards.read_shard_report(shards.shard_path(run.folder, name), of_shard):
-            finished[name] = report
+    paths = {name: shards.shard_path(run.folder, name) for name in run.shards}
+    reports = ((n, shards.read_shard_report(paths[n], run.fingerprint.shards[n])) for n in paths)
+    finished = {name: report for name, report in reports if report}
     _begin(run, finished)
     total = ShardReport()
     for report in [*finished.values(), *_extract(run, finished, n_jobs)]:

@@ -51,10 +51,7 @@ def align(
     wav: np.ndarray,
     spoken: SpokenText,
 ) -> Alignment:
-    """Aligns one utterance, (S,) float32 in [-1, 1], in any language, with a score.
-
-    Raises AlignmentError if the recording is too short for the text or does not fit it.
-    """
+    """Aligns one utterance, (S,) float32 in [-1, 1], in any language, with a score."""
     words = [spoken.phones[word.start : word.end] for word in spoken.words]
     rate = config.sample_rate
     duration_s = len(wav) / rate
@@ -101,27 +98,20 @@ def train_model(
     in_order = [example for key in sorted(examples) for example in examples[key]]
     seconds = sum(len(example.frames) for example in in_order) * model.FRAME_S
     if seconds < _LEAST_S:
-        _log.warning(
-            "aligner hmm: %.0f s of recordings, which is too little: expect boundaries that are"
-            " far off; it needs a few minutes (for less in English there is pocketsphinx)",
-            seconds,
-        )
+        fault = f"{seconds:.0f} s of recordings, which is too little: expect boundaries far off"
+        remedy = "it needs a few minutes (for less in English there is pocketsphinx)"
+        _log.warning("aligner hmm: %s; %s", fault, remedy)
     model.save_model(path, train(in_order, n_jobs), origin)
 
 
 def plan_training(
     config: PreprocessConfig, utterances: Sequence[Utterance], folder: Path
 ) -> aligner.TrainingPlan:
-    """Plans the training of the model.
-
-    A model in the folder is kept if it has the same configuration and nearly the same training
-    utterances.
-    """
+    """Plans the training; a model of the same configuration and nearly the same data is kept."""
     path = folder / MODEL_FILE
     chosen = choose(utterances, MAX_UTTERANCES)
-    read = {
-        u.id: _digest([u.spoken, u.speaker, u.language, *size_and_time(u.audio)]) for u in chosen
-    }
+    rows = {u.id: [u.spoken, u.speaker, u.language, *size_and_time(u.audio)] for u in chosen}
+    read = {id: _digest(row) for id, row in rows.items()}
     # the part of the configuration that training features depend on
     text = asdict(config.text)
     del text["p_arpabet"]  # of training without an aligner
@@ -175,9 +165,8 @@ def _examples(
     return examples
 
 
-ALIGNER = aligner.Aligner(
-    make=lambda config, _root, folder: partial(
-        align, config, model.load_model(folder / MODEL_FILE)
-    ),
-    plan_training=plan_training,
-)
+def _make(config: PreprocessConfig, _root: Path, folder: Path) -> aligner.Align:
+    return partial(align, config, model.load_model(folder / MODEL_FILE))
+
+
+ALIGNER = aligner.Aligner(make=_make, plan_training=plan_training)

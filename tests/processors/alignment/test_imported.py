@@ -10,7 +10,6 @@ import pytest
 from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
 from processors.alignment.aligner import AlignmentError, find_aligner, make_aligner
-from processors.alignment.imported import read_alignment
 from processors.records import SpokenText, Word
 
 RATE = 1000
@@ -26,11 +25,15 @@ EDGES = [0.05, 0.2, 0.3, 0.4, 0.4, 0.6, 0.7, 0.8, 1.0]
 
 
 def align(tmp_path, names, edges, **members):
-    folder = tmp_path / "alignments"
-    folder.mkdir(exist_ok=True)
     spans = zip(names, edges[:-1], edges[1:], strict=True)
     phones = [{"phone": name, "start_s": start, "end_s": end} for name, start, end in spans]
-    (folder / "u1.json").write_text(json.dumps({"phones": phones, **members}))
+    return align_row(tmp_path, {"phones": phones, **members})
+
+
+def align_row(tmp_path, row):
+    folder = tmp_path / "alignments"
+    folder.mkdir(exist_ok=True)
+    (folder / "u1.json").write_text(json.dumps(row))
     utterance = Utterance("u1", tmp_path / "u1.wav", "Hi, you!", "Ada")
     wav = np.zeros(RATE, dtype=np.float32)
     return make_aligner(CONFIG, tmp_path)(utterance, wav, SPOKEN)
@@ -55,11 +58,9 @@ def test_phones_of_others_get_the_punctuation_of_the_text_and_the_usual_edges(tm
 def test_a_pitch_that_is_none_is_refused(tmp_path, pitch):
     phone = {"phone": "AY1", "start_s": 0.0, "end_s": 0.1}
     row = {"phones": [{**phone, "f0_hz": 0.0}, {**phone, "f0_hz": pitch}]}
-    (tmp_path / "u1.json").write_text(json.dumps(row))
-    with pytest.raises(
-        AlignmentError, match=rf"u1.json: .*(f0_hz of {pitch:g}, expected Hz|Infin|NaN)"
-    ):
-        read_alignment(tmp_path / "u1.json")
+    match = rf"u1.json: .*(f0_hz of {pitch:g}, expected Hz|Infin|NaN)"
+    with pytest.raises(AlignmentError, match=match):
+        align_row(tmp_path, row)
 
 
 @pytest.mark.parametrize(
@@ -75,9 +76,8 @@ def test_a_pitch_that_is_none_is_refused(tmp_path, pitch):
     ],
 )
 def test_an_object_of_another_form_is_named_with_what_was_expected(tmp_path, row, message):
-    (tmp_path / "u1.json").write_text(json.dumps(row))
     with pytest.raises(AlignmentError, match=rf"u1.json: expected .*{message}"):
-        read_alignment(tmp_path / "u1.json")
+        align_row(tmp_path, row)
 
 
 @pytest.mark.parametrize(
@@ -101,11 +101,7 @@ def test_what_is_of_another_text_or_recording_is_refused(tmp_path, names, member
 
 def test_the_folder_is_in_that_of_the_data_set_or_anywhere(tmp_path):
     utterance = Utterance("u1", tmp_path / "u1.wav", "Hi", "Ada")
-    assert (
-        find_aligner(CONFIG).files(CONFIG, tmp_path)(utterance) == tmp_path / "alignments/u1.json"
-    )
+    find = find_aligner(CONFIG).files
+    assert find(CONFIG, tmp_path)(utterance) == tmp_path / "alignments/u1.json"
     config = replace(CONFIG, imported_dir=str(tmp_path / "mine"))
-    assert (
-        find_aligner(config).files(config, Path("elsewhere"))(utterance)
-        == tmp_path / "mine/u1.json"
-    )
+    assert find(config, Path("elsewhere"))(utterance) == tmp_path / "mine/u1.json"

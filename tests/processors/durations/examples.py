@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from processors.alignment.aligner import naming
 from processors.alignment.timed import check_times
 from processors.durations.sources import durations_in
 from processors.durations.writing import AlignedSpeech
@@ -63,7 +64,8 @@ def write_counts(path, frames):
 
 def read(folder, format, **options):
     (entry,) = durations_in(folder, format, **options).entries
-    found = entry.read()
-    if not isinstance(found, np.ndarray):
-        check_times(found)
+    with naming(entry.path):
+        found = entry.read()
+        if not isinstance(found, np.ndarray):
+            check_times(found)
     return found
