@@ -3,7 +3,7 @@
 import codecs
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
@@ -63,20 +63,13 @@ class Collector:
         elif fault := _fault_of(audio, name):
             self.reject(id, fault if text is None else f"{source}: {fault}")
         else:
-            speaker = (
-                f"{self._dataset}_{speaker}" if speaker else self._options.speaker or self._dataset
-            )
-            language, name = self._options.language, "" if name == id else name
-            self._utterances.append(
-                Utterance(id, audio[0], spoken, speaker, language, source, name, phones)
-            )
+            dataset, options, name = self._dataset, self._options, "" if name == id else name
+            speaker = f"{dataset}_{speaker}" if speaker else options.speaker or dataset
+            made_of = (options.language, source, name, phones)
+            self._utterances.append(Utterance(id, audio[0], spoken, speaker, *made_of))
 
     def add_texts(
-        self,
-        texts: Mapping[str, Path],
-        audio: Mapping[str, Sequence[Path]],
-        root: Path,
-        speaker: str,
+        self, texts: dict[str, Path], audio: dict[str, list[Path]], root: Path, speaker: str
     ) -> None:
         """Takes the texts in files of a speaker, and their recordings, both by id."""
         for id, path in texts.items():
@@ -123,11 +116,7 @@ def _fault_of(audio: Sequence[Path], name: str) -> str:
 
 
 def require_layout(root: Path, dataset: str, wanted: str, *patterns: str) -> None:
-    """Makes sure that each of some glob patterns matches something in a dataset's folder.
-
-    Raises:
-        InputError: Otherwise; it names the key of the folder, and a folder near it that fits.
-    """
+    """Raises InputError unless each glob pattern matches something in a dataset's folder."""
 
     def fits(folder: Path) -> bool:
         return all(any(folder.glob(pattern)) for pattern in patterns)
@@ -180,10 +169,7 @@ class AudioFiles:
         self._used: set[Path] = set()
 
     def find(self, name: str) -> list[Path]:
-        """Finds the audio files called `name`, a relative path with or without its suffix.
-
-        Of several, it returns those with the suffix of `name`, if any has it.
-        """
+        """Finds the audio files of a relative path; of several, only those with its own suffix."""
         path = PurePosixPath(name)
         stem = without_suffix(path.name)
         folders = [self.root / folder / path.parent for folder in self._folders]

@@ -8,12 +8,10 @@
     <id>.wav, .flac ...   next to the table, or in wavs/
 
 JSON lines and Parquet, as Hugging Face's AudioFolder has them, are read where there is no
-metadata.csv; so are tables of these names in the folders of a corpus.
-
-`id` may be a path relative to the table, with or without its suffix, or of another computer:
-`anna/001.wav` is the utterance `anna_001`. A name with other characters than an id may have gets a
-safe id (`manifest.safe_id`); the manifest has both. The config section
-`preprocess.corpus.<dataset>` names table, delimiter, columns, encoding, speaker and language.
+metadata.csv; so are tables of these names in the folders of a corpus. `id` may be a path relative
+to the table, with or without its suffix, or of another computer: `anna/001.wav` is the utterance
+`anna_001` (`manifest.safe_id`). `preprocess.corpus.<dataset>` names table, delimiter, columns,
+encoding, speaker and language.
 """
 
 import csv

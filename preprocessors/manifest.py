@@ -88,10 +88,10 @@ def is_safe_id(id: str) -> bool:
 
 
 def safe_id(name: str) -> str:
-    """Makes an id of a name: the name with `_` for `/`.
+    """Makes an id of a name: with `_` for `/`.
 
-    If other characters remain than an id may have, they become `_`, and the first digits of the
-    SHA-256 of the name are added, so that different names have different ids.
+    If it is not safe then, `_` takes the place of other characters, and digits of the SHA-256 of
+    the name are added, so that different names have different ids.
     """
     id = name.replace("/", "_")
     if is_safe_id(id):
@@ -147,13 +147,8 @@ def split_ids(
 
     Ids are ranked by a hash of seed and id; the first ones are the test split, the next ones the
     validation split. Shares are of all utterances, rounded, at least one. Lists of exact ids come
-    first. What is left trains, and so does one utterance of each speaker who would have none there.
-
-    Args:
-        speakers: Speaker of each utterance, by id; None: they do not matter.
-
-    Returns:
-        Sorted ids; train, valid and test hold every id exactly once.
+    first. What is left trains, and so does one utterance of each speaker who would have none there,
+    if speakers matter. Train, valid and test hold every id exactly once.
 
     Raises:
         InputError: If listed ids are unknown, are in two splits, or nothing is left to train on.

@@ -60,9 +60,8 @@ def align_english(
     spans = [*chain(*_align([_without_stress(word) for word in words], pcm))]
     shortest = sum(n_frames * FRAME_S <= SHORTEST_PHONE_S for _, _, n_frames in spans)
     if n_phones >= _FEWEST_PHONES and shortest > MAX_SHORTEST_SHARE * n_phones:
-        fault = (
-            f"{shortest} of {n_phones} phones have the minimum length of {SHORTEST_PHONE_S:.2f} s"
-        )
+        least = f"the minimum length of {SHORTEST_PHONE_S:.2f} s"
+        fault = f"{shortest} of {n_phones} phones have {least}"
         remedy = "does the recording match its text?"
         raise AlignmentError(f"text and recording do not fit: {fault}; {remedy}")
     times = iter([_times_of(start, n_frames, duration_s) for _, start, n_frames in spans])

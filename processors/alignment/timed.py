@@ -1,11 +1,8 @@
 """From phones and words with times, in any file format, to an alignment.
 
-Phones keep the names of the source. There are two kinds of sources:
-
-- Files of other programs have phones and silences. Punctuation comes from the text, and silence
-  at both ends is cut to `edge_silence_s`.
-- Files that this toolkit wrote have the complete sequence with its punctuation, which is used
-  unchanged.
+Phones keep the names of the source. Files of other programs have phones and silences: punctuation
+comes from the text, and silence at both ends is cut to `edge_silence_s`. Files that this toolkit
+wrote have the complete sequence with its punctuation, which is used unchanged.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -132,11 +129,7 @@ def file_aligner(
     read: Callable[[Path, Utterance], Grid],
     remedy: str,
 ) -> aligner.Aligner:
-    """Returns an aligner that reads the alignment of each utterance from a file.
-
-    `folder_of` gets the configuration and the folder of the corpus, `find` the folder of the files;
-    `remedy` is what to do without that folder.
-    """
+    """Returns an aligner that reads files; `remedy` is what to do without their folder."""
 
     def make(config: PreprocessConfig, dataset_root: Path, _folder: Path) -> aligner.Align:
         folder = folder_of(config, dataset_root)

@@ -47,10 +47,7 @@ class Audio(NamedTuple):
 
 
 def read_audio(path: Path, config: PreprocessConfig) -> Audio:
-    """Reads a recording of any format, sample rate and number of channels of libsndfile.
-
-    Returns:
-        Mono audio at `config.sample_rate`; channels are averaged, other rates resampled (soxr HQ).
+    """Reads a recording of libsndfile; channels are averaged, other rates resampled (soxr HQ).
 
     Raises:
         AudioError: If the file is missing, damaged, cut short, empty, silent, too short or too

@@ -3,9 +3,8 @@
 Random batches waste a third of LJSpeech on padding; batches of similar length, under 3 %.
 
 A compiled network is compiled again for each new shape of its input. With fixed shapes an epoch has
-a few of them: each utterance is padded to the smallest shape that holds it. Every shape is larger
-than the one before in both dimensions, so that a batch of a large shape can take shorter
-utterances too.
+a few of them, each larger than the one before in both dimensions, so that a batch of a large shape
+can take shorter utterances too. Each utterance is padded to the smallest one that holds it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -80,13 +79,11 @@ def fitting(shapes: Sequence[Shape], phones: int, frames: int) -> Shape:
 class FixedBatches:
     """The batches of an epoch: always of the same shapes, filled with other utterances each epoch.
 
-    A batch of a shape holds as many utterances as the frame budget allows, so that all shapes take
-    about the same memory. Where the utterances of a shape do not fill its last batch, those of the
-    next smaller one do; those of the smallest shape are divided into batches that differ by at most
-    one utterance. So there is one batch shape more than shapes, at most, and every utterance comes
-    once. The number of batches is a multiple of `multiple`; where the corpus is too small for that,
-    there are fewer shapes than `n_shapes`, or the last batches exceed the budget.
-
+    A batch of a shape holds as many utterances as the frame budget allows. Where those of a shape
+    do not fill its last batch, those of the next smaller one do; those of the smallest shape are
+    divided into batches that differ by at most one. So every utterance comes once, and there is one
+    batch shape more than shapes, at most. The number of batches is a multiple of `multiple`; where
+    the corpus is too small for that, there are fewer shapes, or the last batches exceed the budget.
     `phones` and `frames` are the largest numbers of each utterance, (K,).
     """
 
@@ -150,15 +147,12 @@ class FrameBudgetSampler:
 
     A batch holds as many utterances as `items x longest <= budget` allows; a longer utterance has a
     batch of its own. Every utterance comes once per epoch. The number of batches is brought to a
-    multiple of `processes x window`, never by repeating or dropping any: every process has the same
-    number of whole windows. The batches with the most utterances are halved; where there are too
-    few utterances for that, the batches with the fewest frames are joined and exceed the budget.
+    multiple of `processes x window`: the batches with the most utterances are halved; where there
+    are too few utterances for that, those with the fewest frames are joined and exceed the budget.
     In the first epoch the longest batches make the first update, so that a lack of memory shows at
     once. Two processes have the same updates as one with a window of twice the size; fewer
-    utterances than micro-batches in one update are an InputError.
-
-    Sharding by process is done here, and there is no `batch_size` attribute: accelerate's own
-    sharding loses batches of varying size.
+    utterances than micro-batches in one update are an InputError. There is no `batch_size`
+    attribute: accelerate's own sharding by process loses batches of varying size.
 
     Args:
         budget: Frames per batch, padding included.

@@ -171,12 +171,8 @@ class Store:
 
     Attributes:
         mel: Definition of the stored mels, which the reader may expect.
-        ids: Utterance ids, sorted.
-        speakers: Speaker of each utterance.
-        frames: Frames of each utterance, int64.
-        phones_count: Phones of each utterance, int64; 0 of recordings.
-        seconds: Duration of each utterance, float64.
-        starts: Where each begins in its recording, samples, int64.
+        ids: Utterance ids, sorted. Of each, in the same order: `speakers`, `frames`,
+            `phones_count` (0 of recordings), `seconds`, `starts` (in its recording, samples).
         timed: Whether the durations of phones are stored.
     """
 

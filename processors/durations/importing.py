@@ -14,7 +14,14 @@ from processors.alignment.fit import check_coverage
 from processors.alignment.imported import imported_folder
 from processors.alignment.timed import Grid, align_grid, check_text, make_grid
 from processors.durations import FRAME_FORMATS, sources
-from processors.durations.sources import DurationSource, FrameRate, Matches, Table, Tokens
+from processors.durations.sources import (
+    DurationSource,
+    FrameRate,
+    Matches,
+    ReadPitch,
+    Table,
+    Tokens,
+)
 from processors.durations.writing import AlignedSpeech, aligned_speech
 from processors.durations.writing import write_json as write_alignments
 from processors.extraction.features import frame_durations
@@ -38,10 +45,7 @@ class Fitter:
     """Fits the durations of single recordings to their texts and lengths."""
 
     def __init__(
-        self,
-        config: PreprocessConfig,
-        table: Table | None = None,
-        pitch: sources.ReadPitch | None = None,
+        self, config: PreprocessConfig, table: Table | None = None, pitch: ReadPitch | None = None
     ) -> None:
         self._config = config
         self._frontends = Frontends(config.text)
@@ -107,7 +111,7 @@ def import_durations(
     source: DurationSource,
     *,
     phones_file: Path | None = None,
-    pitch: sources.ReadPitch | None = None,
+    pitch: ReadPitch | None = None,
     output: Path | None = None,
 ) -> None:
     """Writes `<id>.json` for each utterance of a corpus that a source has durations of.
@@ -147,7 +151,7 @@ def import_durations(
 
 
 def _table_of(
-    source: DurationSource, phones_file: Path | None, pitch: sources.ReadPitch | None
+    source: DurationSource, phones_file: Path | None, pitch: ReadPitch | None
 ) -> Table | None:
     """Returns the names of the tokens of a source; None: they are those of stage 1."""
     if phones_file is None and source.format == "npy" and (source.path / sources.TABLE).is_file():

@@ -1,8 +1,7 @@
 """Sources of durations: the files, the recordings in them, and the tokens of other projects.
 
 The tokens of a file of frames are those of stage 1, or a table names them. Frame i lasts from i to
-i + 1 hops after the first sample, whether a project centres its windows on frames or not, so that
-the same hop gives the same counts. A recording of `S` samples has `S // hop` frames (windows inside
+i + 1 hops after the first sample. A recording of `S` samples has `S // hop` frames (windows inside
 the audio) or `S // hop + 1` (centred windows).
 """
 
@@ -197,10 +196,9 @@ class Table(NamedTuple):
 
 
 def read_table(path: Path) -> Table:
-    """Reads tokens: lines of `id|P1 P2 ...`, or `id|P1 P2 ...|start in seconds`.
+    """Reads tokens, `id|P1 P2 ...` or `id|P1 P2 ...|start in seconds`, with or without braces.
 
-    A line `# hop_size 256 sample_rate 22050` gives the length of frames. Braces around the tokens
-    are dropped.
+    A line `# hop_size 256 sample_rate 22050` gives the length of frames.
     """
     tokens: dict[str, Tokens] = {}
     rate = None

@@ -30,6 +30,7 @@ _log = get_logger(__name__)
 
 # Praat refuses intervals of no length: a phone or pause of 0 frames is this long.
 SHORTEST_S = 1e-4
+_Find = Callable[[Features], Features]  # adds durations to features that have none
 
 
 @dataclass(frozen=True)
@@ -138,16 +139,11 @@ WRITERS: dict[str, Callable[[Path, Iterable[AlignedSpeech]], None]] = {
 
 
 def export_store(
-    config: PreprocessConfig,
-    folder: Path,
-    format: str,
-    output: Path,
-    find: Callable[[Features], Features] | None = None,
+    config: PreprocessConfig, folder: Path, format: str, output: Path, find: _Find | None = None
 ) -> None:
     """Writes the alignments of a dataset that stage 1 has prepared.
 
-    Times are those of the training frames, in seconds from the start of the recording. `find` adds
-    durations to features that have none.
+    Times are those of the training frames, in seconds from the start of the recording.
     """
     store = FeatureStore(folder)
     if not store.timed and find is None:
@@ -159,9 +155,7 @@ def export_store(
     _log.info("alignments as %s: %d in %s", format, len(store), output)
 
 
-def _aligned(
-    config: PreprocessConfig, store: FeatureStore, find: Callable[[Features], Features]
-) -> Iterator[AlignedSpeech]:
+def _aligned(config: PreprocessConfig, store: FeatureStore, find: _Find) -> Iterator[AlignedSpeech]:
     folder, utterances = store.folder, read_utterances(store.folder)
     seconds: dict[str, float] = {}
     for path in (folder / FEATURES).glob("shard-*.json"):

@@ -33,6 +33,7 @@ from utils.logging import get_logger
 
 _log = get_logger(__name__)
 
+TTS_OUTPUTS = ("phones.json", "oov.txt", "stats.json")  # of acoustic models, besides the store
 _UNKNOWN_SHARE = 0.1  # above: another phone set; the rare phones of 55 clips are 0.05 %
 
 
@@ -56,17 +57,11 @@ def plan_tts(config: Config, dataset: str) -> DatasetRun:
         dependence = dependence._replace(other={**dependence.other, **training.identity})
     make_extractor = partial(FeatureExtractor, options, root, folder)
     work = shards.ShardWork(make_extractor, folder, options.mel, dependence.other)
-    run = with_phones(plan_run(options, dataset, listing, dependence, work))
+    run = plan_run(options, dataset, listing, dependence, work)
     if not training:
         return replace(run, check=lambda: make_extractor().reader.prepare(listing.utterances))
     check = partial(shards.UtteranceReader(options).prepare, listing.utterances)
     return replace(run, check=check, prepare=training.carry_out)
-
-
-def with_phones(run: DatasetRun) -> DatasetRun:
-    """Returns the run with the files of an acoustic model in addition to the store."""
-    outputs = ("phones.json", "oov.txt", "stats.json")
-    return replace(run, outputs=outputs, before_split=_check_phones, after_split=_write_statistics)
 
 
 def feature_dependence(config: PreprocessConfig, dataset_root: Path) -> Dependence:
@@ -166,14 +161,13 @@ def cut_aligned(wav: np.ndarray, start: int, n_frames: int, mel: MelConfig) -> n
     span = wav[start : start + n_samples]
     missing = n_samples - len(span)
     if missing > mel.hop_length:
-        fault = (
-            f"the alignment lasts {n_frames} frames, the recording {len(span) // mel.hop_length}"
-        )
+        n_recorded = len(span) // mel.hop_length
+        fault = f"the alignment lasts {n_frames} frames, the recording {n_recorded}"
         raise FeatureError(f"{fault}; align this recording again")
     return np.ascontiguousarray(np.pad(span, (0, missing), mode="reflect"), dtype=np.float32)
 
 
-def _check_phones(run: DatasetRun, total: shards.ShardReport) -> None:
+def check_phones(run: DatasetRun, total: shards.ShardReport) -> None:
     """Writes phones and out-of-vocabulary words; compares phones of texts and of alignments."""
     write_json(run.folder / "phones.json", dict(sorted(total.phones.items())))
     words = (f"{word}\t{n}\n" for word, n in shards.most_common(total.out_of_vocabulary))
@@ -191,7 +185,8 @@ def _check_phones(run: DatasetRun, total: shards.ShardReport) -> None:
     _log.warning("%s, so that a model cannot pronounce them: %s", fault, listed)
 
 
-def _write_statistics(run: DatasetRun, splits: Splits) -> None:
+def write_statistics(run: DatasetRun, splits: Splits) -> None:
+    """Writes statistics of pitch and energy over the training split, from the finished store."""
     stats = corpus_stats(FeatureStore(run.folder, run.config.mel), splits.train, run.config)
     write_json(run.folder / "stats.json", stats.to_plain())
 

@@ -173,10 +173,9 @@ def check_same_data(folder: Path, previous: Fingerprint | None, new: Fingerprint
         raise InputError(f"{folder} holds the data of a {previous.task} experiment; {elsewhere}")
     if PREDICTED_BY in previous.features and PREDICTED_BY not in new.features:
         model = previous.finishing.get(MODEL_OF_MELS)
-        raise InputError(
-            f"{folder} holds mels that the acoustic model {model} predicted: give"
-            f" --from_acoustic again; for the mels of the recordings, {elsewhere}"
-        )
+        fault = f"{folder} holds mels that the acoustic model {model} predicted"
+        remedy = f"give --from_acoustic again; for the mels of the recordings, {elsewhere}"
+        raise InputError(f"{fault}: {remedy}")
     old_path, new_path = (made.finishing.get(DATASET_PATH) for made in (previous, new))
     if old_path and new_path and old_path != new_path and previous.shards != new.shards:
         fault = f"{folder} holds the data of another corpus, {old_path}, not of {new_path}"
@@ -208,10 +207,9 @@ def check_made_with(
     if dataset_path and is_given(folder.name, dataset_path):
         given = portable_path(dataset_folder(folder.name, dataset_path))
     if corpus and corpus != given:
-        raise InputError(
-            f"{folder} holds the data of the corpus {corpus}, not of {given}; run stage 1, or use"
-            f" the data by --set dataset_path.{folder.name}={corpus}"
-        )
+        fault = f"{folder} holds the data of the corpus {corpus}, not of {given}"
+        flag = f"--set dataset_path.{folder.name}={corpus}"
+        raise InputError(f"{fault}; run stage 1, or use the data by {flag}")
 
 
 def _changed(made: Fingerprint, config: PreprocessConfig) -> str:

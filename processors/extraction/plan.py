@@ -35,17 +35,17 @@ class DatasetRun:
     shards: dict[str, list[Utterance]]  # the same by name of their shard
     fingerprint: Fingerprint  # what the result depends on
     work: Work  # makes a shard, given its name and utterances
-    outputs: tuple[str, ...] = ()  # names of the files that it makes in addition to the store
     mels_from: str = ""  # model that predicted the mels; empty: they are those of the recordings
     splits: Splits | None = None  # splits to use; None: split by id
     # raises InputError if the work cannot be done; called before anything is removed
     check: Callable[[], None] | None = None
     # called with the number of processes before the first shard is made
     prepare: Callable[[int], None] | None = None
-    # writes what follows from all shards; raises InputError if they contradict each other
-    before_split: Callable[["DatasetRun", ShardReport], None] | None = None
-    # writes what depends on the splits, from the finished store
-    after_split: Callable[["DatasetRun", Splits], None] | None = None
+
+    @property
+    def is_tts(self) -> bool:
+        """Whether the data are those of an acoustic model, with phones, words and statistics."""
+        return self.fingerprint.task == "tts"
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ from preprocessors import manifest
 from preprocessors.manifest import MANIFEST, Splits
 from processors.alignment.fit import SCORES_FILE, list_misfits
 from processors.dataset.store import FEATURES, INDEX, is_whole, write_index, write_mel_config
-from processors.extraction import fingerprint, shards
-from processors.extraction.features import plan_tts, plan_vocoder
+from processors.extraction import features, fingerprint, shards
 from processors.extraction.plan import DatasetRun, Summary, check_faults
 from processors.extraction.shards import ShardReport
 from utils.errors import InputError, listed, nearest
@@ -44,7 +43,7 @@ def prepare_datasets(config: Config, n_jobs: int) -> list[Summary | None]:
         InputError: Before any work if one of the corpora or the config cannot be used; in the
             course of it if too many utterances of one are rejected.
     """
-    plan = plan_vocoder if config.task == "vocoder" else plan_tts
+    plan = features.plan_vocoder if config.task == "vocoder" else features.plan_tts
     for name in sorted(config.dataset_path.keys() - set(config.dataset)):
         if meant := nearest(name, config.dataset):  # others are of a base configuration
             _log.warning("dataset_path.%s is not used%s", name, meant)
@@ -104,7 +103,7 @@ def _work(run: DatasetRun, n_jobs: int) -> Summary:
 
 def _fault_in(run: DatasetRun) -> str:
     """Names a file that is missing or was damaged since it was made; empty if all are whole."""
-    names = (*_OUTPUTS, *run.outputs)
+    names = (*_OUTPUTS, *(features.TTS_OUTPUTS if run.is_tts else ()))
     try:
         n_rows = {name: _check_output(run.folder / name) for name in names}
     except InputError as error:
@@ -141,7 +140,7 @@ def _begin(run: DatasetRun, finished: Mapping[str, ShardReport]) -> None:
     folder = run.folder / FEATURES
     folder.mkdir(parents=True, exist_ok=True)
     fingerprint.write_fingerprint(run.folder, replace(run.fingerprint, finished=False))
-    for name in (INDEX, SCORES_FILE, *_OF_THE_RUN, *run.outputs):
+    for name in (INDEX, SCORES_FILE, *_OF_THE_RUN, *features.TTS_OUTPUTS):
         (run.folder / name).unlink(missing_ok=True)
     # reports on shards that are to be made go too: an older configuration may come back
     for path in folder.glob("shard-*"):
@@ -186,14 +185,14 @@ def _finish(run: DatasetRun, total: ShardReport) -> Summary:
     check_faults(what, reasons, n_all, run.config.max_bad_ratio, run.folder / REJECTED)
     for notice, n in shards.most_common(total.notices)[:_SHOWN]:
         _log.info("%s: %d of its utterances: %s", run.dataset, n, notice)
-    if run.before_split is not None:
-        run.before_split(run, total)
+    if run.is_tts:
+        features.check_phones(run, total)
     write_index(run.folder, total.rows)
     splits = usable_splits(run, total)
     manifest.write_splits(run.folder, splits)
     write_speakers(run, splits)
-    if run.after_split is not None:
-        run.after_split(run, splits)
+    if run.is_tts:
+        features.write_statistics(run, splits)
     hours = sum(row.seconds for row in total.rows) / 3600
     report = {
         "dataset": run.dataset,
@@ -220,7 +219,7 @@ def usable_splits(run: DatasetRun, total: ShardReport) -> Splits:
     acoustic model knows the speakers that it is trained on: others are left out.
     """
     speakers = {u.id: u.speaker for u in run.listing.utterances}
-    if run.fingerprint.task == "vocoder":  # does not distinguish them
+    if not run.is_tts:  # vocoders do not distinguish them
         speakers = dict.fromkeys(speakers, "")
     splits = run.splits
     if splits is None:

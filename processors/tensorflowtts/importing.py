@@ -16,7 +16,7 @@ from modules.mel import MelConfig
 from preprocessors.manifest import Listing, Splits, Utterance, is_safe_id
 from processors.audio.files import write_wav
 from processors.dataset.store import processed_folder
-from processors.extraction.features import FeatureError, with_phones
+from processors.extraction.features import FeatureError
 from processors.extraction.fingerprint import ALIGNMENTS, Dependence
 from processors.extraction.plan import Summary, plan_run
 from processors.extraction.run import carry_out
@@ -82,7 +82,7 @@ def import_dump(
     work = ShardWork(reader, folder, preprocess.mel)
     listing = Listing(utterances, [], [])
     dependence = Dependence("tts", ALIGNMENTS, identity, {"dump": str(dump)})
-    run = with_phones(plan_run(preprocess, dataset, listing, dependence, work))
+    run = plan_run(preprocess, dataset, listing, dependence, work)
     return carry_out(replace(run, splits=splits), n_cpus)
 
 

@@ -40,6 +40,7 @@ MAX_FRAMES = 1_440_000  # four hours, however long recordings are: half a gigaby
 _SAME_SHARE = 0.9  # of the training utterances that are unchanged: the model is kept
 _LEAST_S = 60  # seconds: with 86, 68 % of the boundaries were within 20 ms of MFA's
 _PER_CHUNK = 25  # utterances that a process reads at a time
+_Origin = dict[str, Any]  # what a model depends on: keys of the configuration, and utterances by id
 # Keys of the configuration that training features depend on, besides the section `text`
 _KEYS = ("sample_rate", "strict_sample_rate", "rescale", "min_seconds", "max_seconds")
 
@@ -73,16 +74,9 @@ def align(
 
 
 def train_model(
-    config: PreprocessConfig,
-    path: Path,
-    utterances: Sequence[Utterance],
-    origin: dict[str, Any],
-    n_jobs: int,
+    config: PreprocessConfig, path: Path, utterances: list[Utterance], origin: _Origin, n_jobs: int
 ) -> None:
-    """Trains the model in `n_jobs` processes and then threads, unless the file holds it.
-
-    `origin` is what it depends on: keys of the config, and utterances by id.
-    """
+    """Trains the model in `n_jobs` processes and then threads, unless the file holds it."""
     if model.read_origin(path) == origin:  # perhaps by another run, since planned
         return
     _log.info("aligner hmm: trains on %d recordings", len(utterances))
@@ -118,7 +112,7 @@ def plan_training(
     if config.text.lexicon_path:
         text["lexicon_path"] = sha256_of(Path(config.text.lexicon_path))
     relevant = {"text": text, **{key: getattr(config, key) for key in _KEYS}}
-    origin: dict[str, Any] = {"config": _digest(relevant), "utterances": read}
+    origin: _Origin = {"config": _digest(relevant), "utterances": read}
     previous = model.read_origin(path)
     if previous is not None and previous["config"] == origin["config"]:
         same = previous["utterances"].items() & read.items()
