@@ -81,25 +81,21 @@ def test_a_wrong_field_of_a_corpus_names_file_and_field(fields, message, tmp_pat
 
 
 @pytest.mark.parametrize("path", ["", " ", "[dataset path]", "<folder>", "/path/to/LJSpeech"])
-def test_a_placeholder_is_an_error_that_says_which_key_to_set(path):
+def test_a_placeholder_or_no_path_is_an_error_that_says_which_key_to_set(path):
     with pytest.raises(InputError, match=r"dataset_path\.LJSpeech is .*: set it to the folder"):
         dataset_folder("LJSpeech", {"LJSpeech": path})
+    with pytest.raises(InputError, match=r"dataset_path\.VCTK is ''"):
+        dataset_folder("VCTK", {"LJSpeech": path})
+
+
+UNKNOWN = r"unknown corpus format 'ljspech'; known: .*, vctk .*did you mean ljspeech\?"
 
 
 @pytest.mark.parametrize(
     ("name", "format", "message"),
     [
-        (
-            "LJSpech",
-            "",
-            r"preprocess\.corpus\.LJSpech\.format: unknown corpus format 'ljspech';"
-            r" known: audio_folder, folder, libritts, ljspeech, vctk .*did you mean ljspeech\?",
-        ),
-        (
-            "LJSpeech",
-            "",
-            r"LJSpeech: no folder .*none; set dataset_path\.LJSpeech .*; stage 0 fetches this",
-        ),
+        ("LJSpech", "", rf"preprocess\.corpus\.LJSpech\.format: {UNKNOWN}"),
+        ("LJSpeech", "", r"no folder .*none; set dataset_path\.LJSpeech .*; stage 0 fetches this"),
         ("Mine", "ljspeech", r"set dataset_path\.Mine to the folder of the corpus$"),
         ("../x", "folder", r"^dataset: '../x' is not a safe id"),
     ],
@@ -108,11 +104,6 @@ def test_a_corpus_that_cannot_be_read_is_an_error_with_the_remedy(tmp_path, name
     config = CorpusConfig(format=format) if format else CorpusConfig()
     with pytest.raises(InputError, match=message):
         read_corpus(name, tmp_path / "none", config)
-
-
-def test_a_dataset_without_a_path_is_an_error_that_says_which_key_to_set():
-    with pytest.raises(InputError, match=r"dataset_path\.VCTK is ''"):
-        dataset_folder("VCTK", {"LJSpeech": "data"})
 
 
 def test_relative_dataset_paths_start_at_the_repository_root():
@@ -260,17 +251,13 @@ def test_a_zip_without_a_top_folder_is_fetched_and_unpacked(server, tmp_path):
     assert tree(tmp_path / "tiny") == UNPACKED
 
 
-def test_a_second_call_fetches_nothing(server, tmp_path):
+def test_a_second_call_says_the_licence_and_fetches_nothing(server, tmp_path, caplog):
     archive = server.archive("tiny.tar.bz2")
-    fetch(archive, tmp_path / "tiny")
-    fetch(archive, tmp_path / "tiny")
-    assert server.requests == [None]
-
-
-def test_the_licence_is_said(server, tmp_path, caplog):
     with caplog.at_level("INFO", logger="arion"):
-        fetch(server.archive("tiny.tar.bz2"), tmp_path / "tiny")
-    assert "Tiny 1.0: public domain" in caplog.messages
+        fetch(archive, tmp_path / "tiny")
+        fetch(archive, tmp_path / "tiny")
+    assert caplog.messages.count("Tiny 1.0: public domain") == 2
+    assert server.requests == [None]
 
 
 def test_an_interrupted_download_goes_on_where_it_ended(server, tmp_path):
@@ -299,34 +286,32 @@ def test_a_server_without_ranges_sends_all_of_it_again(server, tmp_path):
     assert tree(tmp_path / "tiny") == UNPACKED
 
 
-def test_a_download_that_was_killed_after_its_last_byte_is_used(server, tmp_path):
-    (tmp_path / "tiny.tar.bz2.part").write_bytes(server.content)
+@pytest.mark.parametrize("suffix", [".part", ""])
+def test_a_download_killed_after_its_last_byte_or_put_there_by_hand_is_used(
+    server, tmp_path, suffix
+):
+    (tmp_path / f"tiny.tar.bz2{suffix}").write_bytes(server.content)
     fetch(server.archive("tiny.tar.bz2"), tmp_path / "tiny")
-    assert server.requests == [f"bytes={len(server.content)}-"]
+    assert server.requests == ([f"bytes={len(server.content)}-"] if suffix else [])
     assert tree(tmp_path / "tiny") == UNPACKED
 
 
-def test_an_archive_that_was_put_there_by_hand_is_checked_and_used(server, tmp_path):
-    (tmp_path / "tiny.tar.bz2").write_bytes(server.content)
-    fetch(server.archive("tiny.tar.bz2"), tmp_path / "tiny")
-    assert server.requests == []
-    assert tree(tmp_path / "tiny") == UNPACKED
-
-
-def test_a_wrong_checksum_is_an_error_and_nothing_is_unpacked(server, tmp_path):
+def test_a_wrong_checksum_or_an_archive_of_another_corpus_is_an_error(server, tmp_path):
     with pytest.raises(InputError, match=r"SHA-256 is [0-9a-f]{64}, expected 0000.* Remove it and"):
         fetch(server.archive("tiny.tar.bz2", sha256="0" * 64), tmp_path / "tiny")
     assert not (tmp_path / "tiny").exists()
+    server.content = tar_of({"Other/readme": b""})
+    with pytest.raises(InputError, match=r"holds no metadata\.csv; is it another corpus"):
+        fetch(server.archive("other.tar.bz2"), tmp_path / "tiny")
 
 
-def test_a_server_that_does_not_know_the_file_is_not_asked_again(server, tmp_path):
+def test_a_server_without_the_file_is_not_asked_again_and_one_out_of_reach_is_an_error(
+    server, tmp_path
+):
     server.status = [404]
     with pytest.raises(InputError, match=r"tiny\.tar\.bz2: the server answers 404 Not Found"):
         fetch(server.archive("tiny.tar.bz2"), tmp_path / "tiny")
     assert len(server.requests) == 1
-
-
-def test_a_server_that_cannot_be_reached_is_an_error(server, tmp_path):
     archive = server.archive("tiny.tar.bz2")._replace(url="http://127.0.0.1:1/tiny.tar.bz2")
     with pytest.raises(InputError, match=r"Connection refused.*; run stage 0 again to continue"):
         fetch(archive, tmp_path / "tiny", attempts=2)
@@ -339,12 +324,6 @@ def test_a_tar_that_would_write_outside_of_its_folder_is_refused(server, tmp_pat
         fetch(server.archive("tiny.tar.bz2"), tmp_path / "in/tiny")
     assert list(tmp_path.rglob("evil")) == []
     assert not (tmp_path / "in/tiny").exists()
-
-
-def test_an_archive_of_another_corpus_is_an_error(server, tmp_path):
-    server.content = tar_of({"Other/readme": b""})
-    with pytest.raises(InputError, match=r"holds no metadata\.csv; is it another corpus"):
-        fetch(server.archive("tiny.tar.bz2"), tmp_path / "tiny")
 
 
 def test_files_that_are_there_already_are_never_replaced(server, tmp_path):
