@@ -1,7 +1,4 @@
-"""The aligner "imported": alignments as JSON, `<id>.json`: words and phones with times in seconds.
-
-`python -m bins.import_durations` writes them from durations of other programs.
-"""
+"""The aligner "imported": alignments as JSON, `<id>.json`, that bins.import_durations writes."""
 
 from collections.abc import Iterable, Mapping
 from math import inf
@@ -22,11 +19,7 @@ def imported_folder(config: PreprocessConfig, dataset_root: Path) -> Path:
 
 
 def read_alignment(path: Path, utterance: Utterance | None = None) -> timed.Grid:
-    """Reads phones and words of an imported alignment; refuses one of another text.
-
-    Each is an object with its name, `phone` or `word`, and `start_s` and `end_s`; a phone may have
-    its pitch, `f0_hz`.
-    """
+    """Reads phones, with pitch, and words of an imported alignment; refuses one of another text."""
     try:
         row = cast("Any", read_json(path))
         phones = _intervals(row["phones"], "phone")

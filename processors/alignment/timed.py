@@ -96,11 +96,7 @@ def check_text(text: object, utterance: Utterance) -> None:
 def align_grid(
     grid: Grid, spoken: SpokenText, duration_s: float, edge_silence_s: float
 ) -> Alignment:
-    """Joins a source's phones with the words and the punctuation of the text.
-
-    A source is rejected if it differs from the audio by more than `MAX_MISMATCH_S`, a phone ends
-    more than `MAX_CUT_S` after the audio, it lacks a word, or has phones or words of another text.
-    """
+    """Joins a source's phones with words and punctuation of the text; refuses one of another."""
     if not grid.phones:
         raise AlignmentError("it has no phones, only silence; does it belong to this recording?")
     check_times(grid)

@@ -101,10 +101,7 @@ def _liftered(log_power: np.ndarray, f0: np.ndarray) -> np.ndarray:
 
 
 def mel_cepstra(log_power: np.ndarray, sample_rate: int) -> np.ndarray:
-    """Returns mel-cepstra of power envelopes, (T, ORDER + 1); coefficient 0 is the level.
-
-    `log_power` is the logarithm of the power from 0 Hz to half of the sample rate, (T, K), nats.
-    """
+    """Returns mel-cepstra, (T, ORDER + 1), of log power, nats, from 0 Hz to half rate, (T, K)."""
     return log_power @ _analysis(log_power.shape[1], mel_alpha(sample_rate))
 
 
@@ -125,14 +122,11 @@ def mel_alpha(sample_rate: int) -> float:
 
 @functools.cache
 def _analysis(n_bins: int, alpha: float) -> np.ndarray:
-    """Returns the matrix from log-powers to mel-cepstra, (n_bins, ORDER + 1).
-
-    In the variable x of the warped axis a delay is (alpha + x) / (1 + alpha x), and n delays are
-    the n-th power of that series: row n of `warping` holds its coefficients (Oppenheim, Johnson
-    1972).
-    """
+    """Returns the matrix from log-powers to mel-cepstra, (n_bins, ORDER + 1)."""
     cepstra = np.fft.irfft(np.eye(n_bins))[:, :n_bins]  # (K, K), row k is that of bin k alone
     cepstra[:, [0, -1]] /= 2  # other bins include negative times; power is a square
+    # in the variable x of the warped axis a delay is (alpha + x) / (1 + alpha x), and n delays are
+    # its n-th power, whose coefficients are row n of `warping` (Oppenheim, Johnson 1972)
     powers = np.arange(ORDER)
     series = np.append(alpha, (1 - alpha**2) * (-alpha) ** powers)  # (ORDER + 1,)
     warping = np.zeros((n_bins, ORDER + 1))

@@ -106,10 +106,7 @@ class FeatureDataset(Dataset[TtsItem]):
 
 
 def crop(features: Features, n_phones: int, generator: np.random.Generator) -> Features:
-    """Returns a random run of `n_phones` phones and their frames; shorter utterances stay whole.
-
-    A run without frames (phones of duration 0 only) is widened to the nearest phone that has some.
-    """
+    """Returns a random run of up to `n_phones` phones with their frames; widened if it has none."""
     N, durations = len(features.phones), features.durations
     if n_phones >= N:
         return features

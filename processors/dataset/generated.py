@@ -58,14 +58,10 @@ def split_evenly(ids: Sequence[str]) -> Splits:
 
 
 class GeneratedStore:
-    """What generated utterances have in common with a `Store`, whose attributes they have.
-
-    `name` is that of the dataset that they replace, and of their only speaker; `folder` is a name
-    for messages. Another seed gives other utterances of the same lengths, the shortest first.
-    """
+    """What generated utterances have in common with a `Store`; `name` is dataset and speaker."""
 
     def __init__(self, name: str, n_utterances: int, mel: MelConfig, *, seed: int = 0) -> None:
-        self.folder = Path("generated data") / name
+        self.folder = Path("generated data") / name  # for messages
         self.mel = mel
         self.ids = tuple(f"generated-{number:05d}" for number in range(n_utterances))
         self.speakers = (name,) * n_utterances
@@ -171,11 +167,7 @@ class GeneratedFeatures(GeneratedStore):
 
 
 class GeneratedRecordings(GeneratedStore):
-    """Recordings that training reads like those of a MelWavStore; nothing is on disk.
-
-    All are parts of one sound, made once per process, with its mel; which part is a function of
-    (seed, id).
-    """
+    """Recordings that training reads as those of a MelWavStore: parts of one sound and its mel."""
 
     def read(self, key: str | int, first: int = 0, n_frames: int | None = None) -> MelWav:
         """Generates one recording, or some frames of it, by id or position."""

@@ -44,6 +44,11 @@ class Prosody(NamedTuple):
     energy: np.ndarray  # (T,) float32
 
 
+def shard_path(folder: Path, name: str) -> Path:
+    """Returns the file of a shard in the folder of a dataset."""
+    return folder / FEATURES / f"{name}.safetensors"
+
+
 def processed_folder(config: PreprocessConfig, dataset: str) -> Path:
     """Returns the folder of a dataset that stage 1 prepared."""
     return user_path(config.processed_dir) / dataset
@@ -241,34 +246,31 @@ class Store:
         self, position: int, names: Sequence[str], parts: Sequence[tuple[slice, ...]] | None = None
     ) -> dict[str, np.ndarray]:
         """Returns tensors of one utterance, whole or a part of each, a slice per dimension."""
-        id, shard = self.ids[position], self._shards[position]
+        id, path = self.ids[position], shard_path(self.folder, self._shards[position])
         try:
-            file = self._shard(shard)
+            file = self._shard(self._shards[position])
             if parts is None:
                 return {name: file.get_tensor(f"{id}/{name}") for name in names}
             pairs = zip(names, parts, strict=True)
             return {name: file.get_slice(f"{id}/{name}")[part] for name, part in pairs}
         except FileNotFoundError as error:
-            raise InputError(f"{self._path(shard)} is missing; run stage 1 again") from error
+            raise InputError(f"{path} is missing; run stage 1 again") from error
         except (OSError, SafetensorError) as error:
-            fault = f"{self._path(shard)}: cannot read {id}: {error}"
+            fault = f"{path}: cannot read {id}: {error}"
             raise InputError(f"{fault}; delete this file and run stage 1 again") from error
 
     def _unchanged(self, position: int, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Returns the tensors of a whole record, after a check of their checksum."""
         if checksum(tensors) != self._checksums[position]:
             fault = f"{self.ids[position]} has changed since it was written"
-            path = self._path(self._shards[position])
+            path = shard_path(self.folder, self._shards[position])
             raise InputError(f"{path}: {fault}; delete this file and run stage 1 again")
         return tensors
-
-    def _path(self, shard: str) -> Path:
-        return self.folder / FEATURES / f"{shard}.safetensors"
 
     def _shard(self, shard: str) -> Any:  # noqa: ANN401  (safetensors has no public type for it)
         file = self._open_shards.pop(shard, None)
         if file is None:
-            file = safe_open(self._path(shard), framework="numpy")
+            file = safe_open(shard_path(self.folder, shard), framework="numpy")
             if len(self._open_shards) >= _MAX_OPEN:
                 del self._open_shards[next(iter(self._open_shards))]  # the least recently used
         self._open_shards[shard] = file

@@ -141,10 +141,7 @@ WRITERS: dict[str, Callable[[Path, Iterable[AlignedSpeech]], None]] = {
 def export_store(
     config: PreprocessConfig, folder: Path, format: str, output: Path, find: _Find | None = None
 ) -> None:
-    """Writes the alignments of a dataset that stage 1 has prepared.
-
-    Times are those of the training frames, in seconds from the start of the recording.
-    """
+    """Writes the alignments of a prepared dataset; times count from the start of a recording."""
     store = FeatureStore(folder)
     if not store.timed and find is None:
         fault = f"{folder} holds no durations (preprocess.aligner {config.aligner})"

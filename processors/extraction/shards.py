@@ -13,7 +13,7 @@ from config.preprocess import PreprocessConfig
 from modules.mel import MelConfig
 from preprocessors.manifest import Rejection, Utterance
 from processors.audio.files import read_audio
-from processors.dataset.store import FEATURES, IndexRow, is_whole, shard_writer
+from processors.dataset.store import IndexRow, is_whole, shard_path, shard_writer
 from processors.records import AlignmentScore, Features, MelWav, SpokenText
 from processors.text.frontend import Frontends
 from utils.errors import InputError, UtteranceError
@@ -164,11 +164,6 @@ def once_per_process(make: Callable[[], Made], key: str) -> Made:
         _made.clear()
         _made[key] = make()
     return cast(Made, _made[key])
-
-
-def shard_path(folder: Path, name: str) -> Path:
-    """Returns the file of a shard in the folder of a dataset."""
-    return folder / FEATURES / f"{name}.safetensors"
 
 
 def write_shard_report(path: Path, report: ShardReport) -> None:

@@ -111,10 +111,7 @@ def accumulate(
 
 @compiled
 def log_mixture(emissions: np.ndarray, log_shares: np.ndarray) -> np.ndarray:
-    """Computes the log-likelihood of frames under a mixture of all distributions, (T,).
-
-    From those under each distribution, (T, P), and the logarithms of their weights, (P,).
-    """
+    """Computes the log-likelihood under a mixture of all distributions, (T, P) and (P,) -> (T,)."""
     result = np.empty(len(emissions))
     for t in range(len(emissions)):
         best = UNUSED
