@@ -10,17 +10,14 @@ import pytest
 from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
 from processors.alignment.aligner import AlignmentError, find_aligner, make_aligner
-from processors.records import SpokenText, Word
+from processors.records import Word
+from tests.processors.utterances import spoken_text
 
 RATE = 1000
 CONFIG = PreprocessConfig(aligner="imported", sample_rate=RATE, f_max=500.0, f0_max=400.0)
-SPOKEN = SpokenText(
-    text="Hi, you!",
-    normalized="Hi, you!",
-    phones=("<sil>", "HH", "AY1", "<,>", "Y", "UW1", "<!>"),
-    words=(Word("Hi", 1, 3), Word("you", 4, 6)),
-)
+SPOKEN = spoken_text("Hi, you!", "<sil> Hi=HH-AY1 <,> you=Y-UW1 <!>")
 WHOLE = ["<sil>", "HH", "AY1", "<,>", "Y", "<sp>", "UW1", "<!>"]
+BYE = {"word": "Bye", "start_s": 0.2, "end_s": 0.9}
 EDGES = [0.05, 0.2, 0.3, 0.4, 0.4, 0.6, 0.7, 0.8, 1.0]
 
 
@@ -66,13 +63,11 @@ def test_a_pitch_that_is_none_is_refused(tmp_path, pitch):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ([], r"list indices"),
-        ({"text": "a"}, r"KeyError\('phones'\)"),
-        ({"phones": 1}, r"not iterable"),
+        *(([], r"list indices"), ({"phones": 1}, r"not iterable")),
+        *(({"text": "a"}, r"KeyError\('phones'\)"), ({"phones": [], "words": [{}]}, r"'word'")),
         ({"phones": [{"phone": "A", "start_s": 0}]}, r"KeyError\('end_s'\)"),
         ({"phones": [{"word": "A", "start_s": 0, "end_s": 1}]}, r"KeyError\('phone'\)"),
         ({"phones": [{"phone": "A", "start_s": 0, "end_s": "x"}]}, r"could not convert"),
-        ({"phones": [], "words": [{}]}, r"KeyError\('word'\)"),
     ],
 )
 def test_an_object_of_another_form_is_named_with_what_was_expected(tmp_path, row, message):
@@ -85,11 +80,7 @@ def test_an_object_of_another_form_is_named_with_what_was_expected(tmp_path, row
     [
         (WHOLE, {"text": "Hi, them!"}, r"it is of the text 'Hi, them!', not 'Hi, you!'"),
         (WHOLE, {"recording_s": 2.0}, r"it lasts 2.00 s, the recording 1.00 s"),
-        (
-            WHOLE,
-            {"words": [{"word": "Bye", "start_s": 0.2, "end_s": 0.9}]},
-            r"its words are 'Bye', those of the text 'Hi, you!'",
-        ),
+        (WHOLE, {"words": [BYE]}, r"its words are 'Bye', those of the text 'Hi, you!'"),
         (["<sil>", *"ABCDEFGHI", "<.>"], {}, r"it has 9 phones, the text 4"),
     ],
 )

@@ -89,15 +89,11 @@ def test_phones_have_neighbours_past_silence_without_punctuation():
     assert not left[np.logical_not(spoken)].any()
 
 
-def test_without_context_each_state_of_a_unit_has_its_distribution():
+def test_without_context_each_state_of_a_unit_has_its_distribution_and_silence_one():
     segments = segments_of([[1, 2], [1]], [False, False])
     assert np.array_equal(no_context(3).pdfs_of(segments), states_of(segments))
     assert states_of(segments[1:3]).tolist() == list(range(1, 1 + 2 * N_STATES))
     assert no_context(3).roots.min() == -n_states(3)
-
-
-def test_all_states_of_silence_are_one():
-    segments = segments_of([[1]], [False])
     assert states_of(segments).reshape(-1, N_STATES)[[0, -1]].tolist() == [[0] * N_STATES] * 2
 
 
