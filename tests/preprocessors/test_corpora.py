@@ -138,13 +138,10 @@ def test_a_file_of_others_with_the_name_of_an_origin_says_nothing(tmp_path, cont
 
 @pytest.mark.parametrize(
     ("origin", "message"),
-    [
-        ({"spoken_by": "Toy 1"}, "missing key licence"),
-        ({"spoken_by": "Toy 1", "licence": None}, "licence"),
-        ({"spoken_by": "Toy 1", "licence": "", "url": 1}, "url"),
-        ("the web", "expected a section"),
-    ],
-)
+    [({"spoken_by": "Toy 1"}, "missing key licence"), ("the web", "expected a section"),
+     ({"spoken_by": "Toy 1", "licence": None}, "licence"),
+     ({"spoken_by": "Toy 1", "licence": "", "url": 1}, "url")],
+)  # fmt: skip
 def test_a_damaged_origin_is_refused(tmp_path, origin, message):
     (tmp_path / "corpus.json").write_text(json.dumps({"origin": origin}))
     with pytest.raises(InputError, match=f"corpus.json.*{message}"):
@@ -287,9 +284,7 @@ def test_a_server_without_ranges_sends_all_of_it_again(server, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".part", ""])
-def test_a_download_killed_after_its_last_byte_or_put_there_by_hand_is_used(
-    server, tmp_path, suffix
-):
+def test_a_download_that_is_whole_already_is_used(server, tmp_path, suffix):
     (tmp_path / f"tiny.tar.bz2{suffix}").write_bytes(server.content)
     fetch(server.archive("tiny.tar.bz2"), tmp_path / "tiny")
     assert server.requests == ([f"bytes={len(server.content)}-"] if suffix else [])
@@ -305,9 +300,7 @@ def test_a_wrong_checksum_or_an_archive_of_another_corpus_is_an_error(server, tm
         fetch(server.archive("other.tar.bz2"), tmp_path / "tiny")
 
 
-def test_a_server_without_the_file_is_not_asked_again_and_one_out_of_reach_is_an_error(
-    server, tmp_path
-):
+def test_a_server_without_the_file_or_out_of_reach_is_an_error(server, tmp_path):
     server.status = [404]
     with pytest.raises(InputError, match=r"tiny\.tar\.bz2: the server answers 404 Not Found"):
         fetch(server.archive("tiny.tar.bz2"), tmp_path / "tiny")

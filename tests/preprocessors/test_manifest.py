@@ -137,11 +137,7 @@ U1 = ("u001",)
     ("seconds", "keys", "message"),
     [
         ({"a": 1.0, "b": 2.0}, {}, "none are left to train on; at least 3"),
-        (
-            SECONDS,
-            {"test_ids": U1, "valid_ids": (*U1, "u002")},
-            "in test_ids and in valid_ids: u001",
-        ),
+        (SECONDS, {"test_ids": U1, "valid_ids": (*U1, "u002")}, "test_ids and in valid_ids: u001"),
         (SECONDS, {"test": 0.5, "valid": 0.5}, "none are left"),
         (SECONDS, {"test_ids": U1, "golden_ids": ("u009",)}, "not in the test split: u009; add th"),
     ],

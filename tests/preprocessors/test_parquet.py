@@ -29,11 +29,8 @@ def write(tmp_path):
 
 
 def test_recordings_are_unpacked_once_and_called_by_their_paths(write, tmp_path):
-    audio = [
-        {"bytes": RIFF, "path": "clip 1.wav"},
-        {"bytes": b"fLaC", "path": "b.flac"},
-        {"bytes": None, "path": "c.wav"},
-    ]
+    contents = {"clip 1.wav": RIFF, "b.flac": b"fLaC", "c.wav": None}
+    audio = [{"bytes": content, "path": path} for path, content in contents.items()]
     write("data/train-0.parquet", audio=audio, text=["One.", "Two.", "Three."], age=[1, 2, 3])
     found = listing(tmp_path)
     contents = {u.text: (u.name, u.audio.suffix, u.audio.read_bytes()) for u in found.utterances}

@@ -47,9 +47,14 @@ def test_a_text_without_audio_is_rejected(corpus):
     ]
 
 
-def test_recordings_of_a_speaker_without_texts_are_counted_in_a_notice(corpus):
+def test_recordings_without_texts_are_counted_in_a_notice_and_double_ones_rejected(corpus):
     audio = {f"wav48_silence_trimmed/p315/p315_00{i}_mic1.flac": "" for i in (1, 2)}
-    (notice,) = listing(corpus(RELEASE_092 | audio)).notices
+    audio |= {"wav48_silence_trimmed/p225/p225_001_mic1.wav": ""}
+    found = listing(corpus(RELEASE_092 | audio))
+    (rejection,) = found.rejected
+    assert "p225_001_mic1.flac and " in rejection.reason
+    assert "p225_001_mic1.wav; remove or rename" in rejection.reason
+    (notice,) = found.notices
     assert notice.startswith("VCTK: audio files without a text are left out (2): wav48_")
 
 
@@ -76,10 +81,3 @@ def test_a_layout_without_utterances_is_an_error_with_what_the_folder_holds(corp
     kinds = "" if None in files.values() else r"1 \.(txt|lab|wav) \(.*p225_001.*\)"
     with pytest.raises(InputError, match=rf"expected txt/<speaker>/<id>\.txt .* holds .*{kinds}"):
         listing(root)
-
-
-def test_two_recordings_of_one_id_are_rejected_by_the_names_of_both(corpus):
-    copy = {"wav48_silence_trimmed/p225/p225_001_mic1.wav": ""}
-    (rejection,) = listing(corpus(RELEASE_092 | copy)).rejected
-    assert "p225_001_mic1.flac and " in rejection.reason
-    assert "p225_001_mic1.wav; remove or rename" in rejection.reason
