@@ -71,7 +71,15 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
     if len(options.delimiter) != 1:
         fault = f"{key}.delimiter is {options.delimiter!r}"
         raise InputError(f'{fault}; expected one character, such as "|" or ","')
-    _check_columns(options.columns, f"{key}.columns")
+    columns = [name for name in options.columns if name != "-"]
+    for name in columns:
+        if name not in _COLUMNS:
+            fault = f"{key}.columns: unknown column {name!r}"
+            raise InputError(f"{fault}; known: {', '.join(_COLUMNS)}{nearest(name, _COLUMNS)}")
+    is_complete = "id" in columns and _SPOKEN & {*columns} and len({*columns}) == len(columns)
+    if options.columns and not is_complete:
+        rule = 'needs "id" and "text" (or "normalized" or "phones"), each column once'
+        raise InputError(f"{key}.columns: {rule}, found {list(options.columns)}")
     tables = [root / options.table] if (root / options.table).is_file() else []
     if not tables and options.table == CorpusConfig.table:
         matches = (sorted(root.glob(pattern)) for pattern in _OTHER_TABLES)
@@ -85,18 +93,6 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
             wanted += f" with a line for each recording ({line}; {path.name} is not read)"
         require_layout(root, dataset, wanted, options.table)
     return list_table(dataset, options, files, tables)
-
-
-def _check_columns(columns: tuple[str, ...], key: str) -> None:
-    for name in columns:
-        if name not in _COLUMNS:
-            fault = f"{key}: unknown column {name!r}"
-            raise InputError(f"{fault}; known: {', '.join(_COLUMNS)}{nearest(name, _COLUMNS)}")
-    named = [name for name in columns if name != "-"]
-    is_complete = "id" in named and _SPOKEN & {*named}
-    if columns and (len({*named}) < len(named) or not is_complete):
-        rule = 'needs "id" and "text" (or "normalized" or "phones"), each column once'
-        raise InputError(f"{key}: {rule}, found {list(columns)}")
 
 
 def list_table(

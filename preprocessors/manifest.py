@@ -153,8 +153,8 @@ def split_ids(
     Raises:
         InputError: If listed ids are unknown, are in two splits, or nothing is left to train on.
     """
-    test = _checked(seconds, options.test_ids, "test_ids")
-    valid = _checked(seconds, options.valid_ids, "valid_ids")
+    check_listed(options, seconds)
+    test, valid = set(options.test_ids), set(options.valid_ids)
     if both := sorted(test & valid):
         raise InputError(f"preprocess.split: in test_ids and in valid_ids: {', '.join(both[:5])}")
 
@@ -183,26 +183,20 @@ def check_listed(options: SplitConfig, ids: Iterable[str]) -> None:
     """Refuses listed ids that are not among `ids`, which are of all datasets (InputError)."""
     all_ids = set(ids)
     for key in _LISTS:
-        _checked(all_ids, getattr(options, key), key)
-
-
-def _checked(available: Iterable[str], wanted: tuple[str, ...], key: str) -> set[str]:
-    unknown = sorted(set(wanted) - set(available))
-    if unknown:
-        fault = f"{len(unknown)} ids are not among the usable utterances: {', '.join(unknown[:5])}"
-        remedy = "correct the key, or see rejected.jsonl"
-        raise InputError(f"preprocess.split.{key}: {fault}; {remedy}")
-    return set(wanted)
+        if unknown := sorted(set(getattr(options, key)) - all_ids):
+            names = ", ".join(unknown[:5])
+            fault = f"{len(unknown)} ids are not among the usable utterances: {names}"
+            remedy = "correct the key, or see rejected.jsonl"
+            raise InputError(f"preprocess.split.{key}: {fault}; {remedy}")
 
 
 def _golden(seconds: Mapping[str, float], test: set[str], options: SplitConfig) -> list[str]:
     """Returns the listed ids, or test items at even steps from the shortest to the longest."""
     if options.golden_ids:
-        golden = _checked(seconds, options.golden_ids, "golden_ids")
-        if outside := sorted(golden - test):
+        if outside := sorted(set(options.golden_ids) - test):
             fault = f"preprocess.split.golden_ids: not in the test split: {', '.join(outside[:5])}"
             raise InputError(f"{fault}; add them to test_ids")
-        return sorted(golden)
+        return sorted(set(options.golden_ids))
     by_length = sorted(test, key=lambda id: (seconds[id], id))
     size = min(options.golden_size, len(by_length))
     if size == 1:

@@ -131,7 +131,12 @@ def import_durations(
     root, listing = list_corpus(config, dataset)
     utterances = {utterance.id: utterance for utterance in listing.utterances}
     target = output or imported_folder(options, root)
-    _check_target(target, source.path)
+    if source.path.resolve().is_relative_to(target.resolve()):
+        raise InputError(f"{target} holds the source; choose another --output")
+    is_empty = not target.exists() or (target.is_dir() and not any(target.iterdir()))
+    if not is_empty and not (target / sources.REPORT).is_file():  # no import wrote it
+        remedy = "choose another --output, and set preprocess.imported_dir to it"
+        raise InputError(f"{target} is not an import; {remedy}")
     fitter = Fitter(options, _table_of(source, phones_file, pitch), pitch)
     matches = sources.match_names(source, utterances.keys())
     rejected: dict[str, str] = {}
@@ -160,16 +165,6 @@ def _table_of(
         fault = f"--pitch goes with frames of the tokens of stage 1 ({' or '.join(FRAME_FORMATS)})"
         raise InputError(f"{fault}; {source.path} holds {source.format} of named tokens")
     return sources.read_table(phones_file) if phones_file else None
-
-
-def _check_target(target: Path, source: Path) -> None:
-    """Protects the source, and folders that no import wrote, from being replaced."""
-    if source.resolve().is_relative_to(target.resolve()):
-        raise InputError(f"{target} holds the source; choose another --output")
-    is_empty = not target.exists() or (target.is_dir() and not any(target.iterdir()))
-    if not is_empty and not (target / sources.REPORT).is_file():
-        fault = f"{target} is not an import"
-        raise InputError(f"{fault}; choose another --output, and set preprocess.imported_dir to it")
 
 
 def _fitted(
