@@ -132,10 +132,8 @@ class SegmentDataset(Dataset[VocoderItem]):
     """Random segments of recordings, by `Draw(epoch, item)`; all are of the same length.
 
     A segment is a function of (seed, epoch, utterance id, its number). Shorter recordings are
-    followed by silence: the wav by 0, the mel by the log floor. May be copied to worker processes.
-
-    An epoch has `per_second` segments for each second of a recording, per store; 0: one of each
-    recording, however long.
+    followed by silence. An epoch has `per_second` segments for each second of a recording, per
+    store; 0: one of each recording, however long. May be copied to worker processes.
     """
 
     def __init__(

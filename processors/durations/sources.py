@@ -223,9 +223,8 @@ ReadPitch = Callable[[str, int], np.ndarray]
 def find_pitch(folder: Path, stats: Path | None) -> ReadPitch:
     """Finds files of the pitch of tokens, `<id>.pt` or `<id>.npy`, in a folder or below.
 
-    Such as `pitch_char/<id>.pt` of NVIDIA's FastPitch 1.0, which normalises it by the mean and
-    standard deviation of all characters of a list of files, and writes those to
-    `pitch_char_stats__<list>.json`: `stats`; None for pitch in Hz.
+    Such as `pitch_char/<id>.pt` of NVIDIA's FastPitch 1.0, which normalises it by mean and standard
+    deviation; `stats` is its `pitch_char_stats__<list>.json` with them, or None for pitch in Hz.
     """
     paths = sorted(path for path in folder.rglob("*") if path.suffix in _PITCH_SUFFIXES)
     if not paths:

@@ -161,11 +161,7 @@ def _differences(old: Mapping[str, object], new: Mapping[str, object]) -> list[s
 
 
 def check_same_data(folder: Path, previous: Fingerprint | None, new: Fingerprint) -> None:
-    """Keeps data, also unfinished, from being overwritten by those of another kind or corpus.
-
-    Kinds are the data of acoustic models, those of vocoders, and mels that a model predicted. A
-    corpus that was moved with the times of its files has the same shards.
-    """
+    """Keeps data, also unfinished, from being overwritten by those of another kind or corpus."""
     if previous is None:
         return
     elsewhere = "set preprocess.processed_dir to another folder, or remove this one"
@@ -176,6 +172,7 @@ def check_same_data(folder: Path, previous: Fingerprint | None, new: Fingerprint
         fault = f"{folder} holds mels that the acoustic model {model} predicted"
         remedy = f"give --from_acoustic again; for the mels of the recordings, {elsewhere}"
         raise InputError(f"{fault}: {remedy}")
+    # a corpus that was moved with the times of its files has the same shards
     old_path, new_path = (made.finishing.get(DATASET_PATH) for made in (previous, new))
     if old_path and new_path and old_path != new_path and previous.shards != new.shards:
         fault = f"{folder} holds the data of another corpus, {old_path}, not of {new_path}"

@@ -80,10 +80,7 @@ _Expect = Callable[[PhoneHmm, _Utterance, _Expectations], None]
 
 
 def train(examples: Sequence[Example], n_threads: int = 1) -> PhoneHmm:
-    """Trains a model; utterances too short for their phones are left out.
-
-    The same examples in the same order give the same model, with any number of threads.
-    """
+    """Trains a model, the same with any number of threads; too short utterances are left out."""
     model = _untrained(examples)
     utterances: list[_Utterance] = []
     for speaker, frames, phones, punctuated in examples:
@@ -123,7 +120,18 @@ def _train_growing(
     """Trains, splits the Gaussians and trains again, up to `most` of them per state."""
     size = 1
     while True:
-        model = _train_to_convergence(pool, model, utterances)
+        before = -np.inf
+        for _ in range(_MAX_ITERATIONS):
+            expectations = _e_step(pool, _expect, model, utterances)
+            if expectations.n_frames == 0:
+                raise InputError(_NOTHING_FITS)
+            model = _m_step(model, expectations)
+            now = expectations.log_likelihood / expectations.n_frames
+            P, K = model.mixtures.counts.shape
+            _log.debug("%d states of up to %d Gaussians: %.3f nats per frame", P, K, now)
+            if now - before < _LEAST_GAIN:
+                break
+            before = now
         grown = "aligner hmm: trained up to %d Gaussians for each of %d states, of %d at most"
         _log.info(grown, size, len(model.stay), most)
         size = min(2 * size, most)
@@ -133,24 +141,6 @@ def _train_growing(
         if mixtures is None:
             return model
         model = replace(model, mixtures=mixtures)
-
-
-def _train_to_convergence(
-    pool: ThreadPoolExecutor, model: PhoneHmm, utterances: Sequence[_Utterance]
-) -> PhoneHmm:
-    before = -np.inf
-    for _ in range(_MAX_ITERATIONS):
-        expectations = _e_step(pool, _expect, model, utterances)
-        if expectations.n_frames == 0:
-            raise InputError(_NOTHING_FITS)
-        model = _m_step(model, expectations)
-        now = expectations.log_likelihood / expectations.n_frames
-        P, K = model.mixtures.counts.shape
-        _log.debug("%d states of up to %d Gaussians: %.3f nats per frame", P, K, now)
-        if now - before < _LEAST_GAIN:
-            break
-        before = now
-    return model
 
 
 def _tie_states(
