@@ -26,16 +26,12 @@ def sums_of(mixtures, frames_of):
     return sums
 
 
-def test_mixtures_learn_mean_and_variance():
+def test_mixtures_learn_mean_and_variance_and_a_few_frames_change_little():
     frames = np.random.default_rng(0).normal([2, -1], [0.5, 2], (20000, 2))
     mixtures = one_gaussian_each([1, 1, 1])
     found = mixtures.reestimated(sums_of(mixtures, {1: frames}), speech=slice(1, 2))
     assert np.allclose(found.means[1, 0], [2, -1], atol=0.05)
     assert np.allclose(found.variances[1, 0], [0.25, 4], rtol=0.05)
-
-
-def test_a_few_frames_change_little():
-    mixtures = one_gaussian_each([1, 1, 1])
     found = mixtures.reestimated(sums_of(mixtures, {1: np.full((1, 2), 6.0)}), speech=slice(1, 2))
     assert np.allclose(found.means[1, 0], 1.0)  # one frame against five
     assert (found.means[0] == 0).all()

@@ -10,27 +10,21 @@ from tests.processors.alignment.hmm.synthetic import corpus, found_in
 from utils.errors import InputError
 
 
-def test_boundaries_of_a_known_model_are_recovered_from_a_flat_start(model, drawn):
+def test_boundaries_of_a_known_model_are_recovered_also_in_utterances_not_heard(model, drawn):
     errors = np.concatenate([found_in(model, one.example)[0] - one.starts_s for one in drawn])
     assert np.median(np.abs(errors)) < 0.005
     assert (np.abs(errors) <= 0.02).mean() > 0.95
     assert abs(np.median(errors)) < 0.002  # no constant lead
-
-
-def test_utterances_that_training_did_not_hear_are_aligned_as_well(model):
     strangers = corpus(n=10, seed=1)
     errors = [found_in(model, one.example)[0] - one.starts_s for one in strangers]
     assert (np.abs(np.concatenate(errors)) <= 0.02).mean() > 0.95
 
 
-def test_silence_is_found_where_it_is_and_nowhere_else(model, drawn):
+def test_silence_is_found_where_it_is_as_often_as_the_model_knows(model, drawn):
     found = np.concatenate([found_in(model, one.example)[1] for one in drawn])
     truth = np.concatenate([one.silences_s for one in drawn])
     assert ((found > 0.025) == (truth > 0)).mean() > 0.97
     assert np.median(np.abs(found - truth)[truth > 0]) < 0.01
-
-
-def test_the_model_knows_how_often_there_is_silence_at_a_place(model):
     assert model.silence_shares["punctuation"] > 0.9
     assert model.silence_shares["word"] < 0.1
 
