@@ -257,14 +257,11 @@ def test_the_header_fits_into_its_room_for_the_longest_ids_and_numbers(tmp_path)
     assert len(header.rstrip()) + 2 * 2 * 12 < room
 
 
-def test_utterances_that_did_not_come_leave_no_trace(recordings, tmp_path):
+def test_the_index_says_where_and_how_long_records_are_of_those_that_came(recordings, tmp_path):
     path = tmp_path / "shard-00000.safetensors"
     rows = write(path, recordings[:1], ids=[recording.id for recording in recordings])
     assert [row.id for row in rows] == ["rec-000"]
     assert load_file(path).keys() == {"rec-000/mel", "rec-000/wav"}
-
-
-def test_the_index_says_where_and_how_long_a_record_is(recordings, tmp_path):
     moved = replace(recordings[1], start=123)
     (row,) = write(tmp_path / "shard-00007.safetensors", [moved])
     assert (row.shard, row.frames, row.phones, row.start) == ("shard-00007", 40, 0, 123)
