@@ -171,15 +171,12 @@ def test_recordings_are_stored_whole_with_their_mel(prepared):
         np.testing.assert_allclose(recording.mel, mel, atol=1e-4)
 
 
-def test_the_dataset_folder_has_splits_and_nothing_of_text(prepared):
+def test_the_dataset_folder_has_splits_and_nothing_of_text_and_a_part_is_read_alone(prepared):
     assert read_splits(prepared).test == ["LJ002-0035"]
     assert read_json(prepared / "speakers.json") == [{"name": "LJSpeech", "language": "en-us"}]
     report = read_json(prepared / "report.json")
     assert (report["utterances"], report["rejected"]) == (9, {})
     assert not {"phones.json", "oov.txt", "stats.json"} & {path.name for path in prepared.iterdir()}
-
-
-def test_a_part_of_a_recording_is_read_alone(prepared):
     store = MelWavStore(prepared)
     whole, part = store.read("LJ001-0002"), store.read("LJ001-0002", first=7, n_frames=30)
     np.testing.assert_array_equal(part.mel, whole.mel[:, 7:37])
