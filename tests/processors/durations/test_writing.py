@@ -67,16 +67,12 @@ def test_json_has_the_text_and_times_in_seconds(tmp_path):
     assert json.loads((tmp_path / "u1.json").read_text())["text"] == odd
 
 
-def test_subtitles_are_by_sentences_and_words(tmp_path):
-    for format in ("srt", "vtt"):
+def test_subtitles_are_by_sentences_and_arrays_come_with_the_names_of_their_phones(tmp_path):
+    for format in ("srt", "vtt", "npy"):
         WRITERS[format](tmp_path, [SPEECH])
     shown = (tmp_path / "u1.srt").read_text().replace("\u00a0", " ")
     assert shown == '1\n00:00:00,200 --> 00:00:01,033\nHe said "hm".\n'
     assert (tmp_path / "u1.vtt").read_text().startswith("WEBVTT\n\n00:00:00.200 --> ")
-
-
-def test_arrays_come_with_the_names_of_their_phones(tmp_path):
-    WRITERS["npy"](tmp_path, [SPEECH])
     frames = np.load(tmp_path / "u1-durations.npy")
     assert frames.tolist() == [10, 10, 0, 0, 20, 10]
     assert frames.dtype == np.int64
