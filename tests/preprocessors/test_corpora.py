@@ -31,13 +31,10 @@ from utils.errors import InputError
 ROOT = Path(__file__).parents[2]
 
 
-def test_formats_are_found_by_file_name():
+def test_formats_are_found_by_file_name_however_their_record_is_written(tmp_path, monkeypatch):
     assert known_formats() == ["audio_folder", "folder", "libritts", "ljspeech", "vctk"]
     for name in known_formats():
         assert isinstance(find_format(name, CorpusConfig()), Corpus)
-
-
-def test_a_format_is_found_however_its_record_is_written(tmp_path, monkeypatch):
     code = "from preprocessors.ljspeech import CORPUS as LJSPEECH\nCORPUS: object = LJSPEECH\n"
     (tmp_path / "mine.py").write_text(code)
     monkeypatch.setattr(preprocessors, "__path__", [*preprocessors.__path__, str(tmp_path)])
@@ -257,11 +254,12 @@ def test_a_second_call_says_the_licence_and_fetches_nothing(server, tmp_path, ca
     assert server.requests == [None]
 
 
-def test_an_interrupted_download_goes_on_where_it_ended(server, tmp_path):
-    server.break_after = [60, 40]
-    server.status = [503]
+@pytest.mark.parametrize("ranges", [True, False])  # without, all of it is sent again
+def test_an_interrupted_download_goes_on_where_it_ended(server, tmp_path, ranges):
+    server.break_after, server.status, server.ranges = [60, 40], [503], ranges
     waits = fetch(server.archive("tiny.tar.bz2"), tmp_path / "tiny")
-    assert server.requests == [None, None, "bytes=60-", "bytes=100-"]
+    assert server.requests[:3] == [None, None, "bytes=60-"]
+    assert server.requests[3] == ("bytes=100-" if ranges else "bytes=40-")
     assert waits == [2.0, 4.0, 8.0]
     assert tree(tmp_path / "tiny") == UNPACKED
 
@@ -273,13 +271,6 @@ def test_a_later_run_continues_the_download(server, tmp_path):
         fetch(archive, tmp_path / "tiny", attempts=1)
     fetch(archive, tmp_path / "tiny")
     assert server.requests == [None, "bytes=60-"]
-    assert tree(tmp_path / "tiny") == UNPACKED
-
-
-def test_a_server_without_ranges_sends_all_of_it_again(server, tmp_path):
-    server.break_after = [60]
-    server.ranges = False
-    fetch(server.archive("tiny.tar.bz2"), tmp_path / "tiny")
     assert tree(tmp_path / "tiny") == UNPACKED
 
 
