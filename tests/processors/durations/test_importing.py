@@ -22,17 +22,12 @@ from processors.durations import sources
 from processors.durations.importing import Fitter, import_durations
 from processors.durations.sources import FrameRate, Table, Tokens, durations_in, find_pitch
 from processors.text.frontend import TextFrontend
-from tests.processors.small_corpus import DEMO, IDS, config_of, copy_corpus, prepare_dataset, texts
+from tests.processors.small_corpus import DEMO, IDS, config_of, prepare_dataset, texts
 from utils.errors import InputError
 
 NAME = "LJSpeech"
 OWN = FrameRate(256, 22050)
 PHONES = TextConfig()
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return copy_corpus(tmp_path_factory.mktemp("corpus") / "corpus")
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +74,7 @@ def rejected(tmp_path):
     return {row["id"]: row for row in map(json.loads, rows)}
 
 
-def prepared(config, tmp_path):
+def features_of(config, tmp_path):
     """Runs stage 1, and reads what it made."""
     prepare_dataset(config, NAME, 1)
     store = FeatureStore(tmp_path / "processed" / NAME)
@@ -94,7 +89,7 @@ def assert_phones_last(features, names):
 def test_frames_of_a_foreign_split_arrive_at_their_utterances(corpus, spoken, tmp_path):
     source = write_all(tmp_path / "source", spoken)
     before = {path: path.read_bytes() for path in source.rglob("*.npy")}
-    for features in prepared(run(corpus, tmp_path, source), tmp_path):
+    for features in features_of(run(corpus, tmp_path, source), tmp_path):
         assert_phones_last(features, spoken[features.id].phones)
         assert features.start == 0
     assert {path: path.read_bytes() for path in source.rglob("*.npy")} == before
@@ -112,7 +107,7 @@ def test_durations_of_the_letters_of_nvidias_fastpitch_arrive_symbol_by_symbol(c
         torch.save(frames, tmp_path / "durations" / f"{id}.pt")
     config = run(corpus, tmp_path, tmp_path / "durations", text=text)
     assert report(tmp_path)["rejected"] == 0
-    for features in prepared(config, tmp_path):
+    for features in features_of(config, tmp_path):
         assert_phones_last(features, symbols[features.id])
 
 
@@ -146,7 +141,7 @@ def test_the_pitch_of_nvidias_characters_reaches_statistics_and_training(corpus,
     source, keys = tmp_path / "durations", {"text": LETTERS, "pitch_extractor": "imported"}
     config = run(corpus, tmp_path, source, keys=keys, pitch=with_pitch(tmp_path))
     voiced = []
-    for features in prepared(config, tmp_path):
+    for features in features_of(config, tmp_path):
         id = features.id
         assert_phones_last(features, symbols[id])
         spoken = hz[id] * (features.durations > 0)
@@ -205,7 +200,7 @@ def test_a_few_frames_are_put_right_at_the_end(corpus, spoken, tmp_path, off):
     path = next(source.rglob("LJ001-0002*"))
     frames = np.load(path)
     np.save(path, np.array([*frames[:-1], frames[-1] + off - (off < 0)]))
-    found = prepared(run(corpus, tmp_path, source), tmp_path)[IDS.index("LJ001-0002")].durations
+    found = features_of(run(corpus, tmp_path, source), tmp_path)[IDS.index("LJ001-0002")].durations
     assert found[:-1].tolist() == frames[:-1].tolist()
     assert found[-1] == frames[-1] - (off < 0)
 
@@ -241,7 +236,7 @@ def test_tokens_named_by_a_table_need_not_be_those_of_the_text(corpus, spoken, t
         rows.append(f"{id}|{{{' '.join(phones)}}}\n")
     (tmp_path / "train.txt").write_text("".join(rows))
     config = run(corpus, tmp_path, source, phones_file=tmp_path / "train.txt")
-    features = prepared(config, tmp_path)[IDS.index("LJ001-0002")]
+    features = features_of(config, tmp_path)[IDS.index("LJ001-0002")]
     assert features.phones == spoken["LJ001-0002"].phones
     expected = durations_of("LJ001-0002", len(features.phones) + 1)[1:-2]
     assert features.durations[1:-1].tolist() == expected.tolist()

@@ -14,7 +14,7 @@ from processors.durations.importing import import_durations
 from processors.durations.sources import durations_in
 from processors.durations.writing import WRITERS, export_store
 from tests.processors.durations.examples import FILES, SPEECH
-from tests.processors.small_corpus import config_of, copy_corpus, prepare_dataset
+from tests.processors.small_corpus import config_of, prepare_dataset
 
 NAME = "LJSpeech"
 
@@ -82,13 +82,10 @@ def test_subtitles_are_by_sentences_and_arrays_come_with_the_names_of_their_phon
     ]
 
 
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory):
+@pytest.fixture
+def experiment(corpus, prepared):
     """An experiment whose features were made by the TextGrid aligner."""
-    folder = tmp_path_factory.mktemp("durations")
-    config = config_of(copy_corpus(folder / "corpus"), folder / "processed")
-    prepare_dataset(config, NAME, 1)
-    return config
+    return config_of(corpus, prepared.parent)
 
 
 def with_imported(config, folder: Path):
@@ -110,33 +107,33 @@ def assert_same_features(first: Path, second: Path):
 
 
 @pytest.mark.parametrize("format", sorted({*EXPORT_FORMATS} - {*SUBTITLES}))
-def test_export_and_import_give_the_same_features(prepared, tmp_path, format):
-    processed = Path(prepared.preprocess.processed_dir) / NAME
-    export_store(prepared.preprocess, processed, format, tmp_path / "exported")
-    config, folder = with_imported(prepared, tmp_path)
+def test_export_and_import_give_the_same_features(experiment, prepared, tmp_path, format):
+    export_store(experiment.preprocess, prepared, format, tmp_path / "exported")
+    config, folder = with_imported(experiment, tmp_path)
     import_durations(config, NAME, durations_in(tmp_path / "exported"))
     prepare_dataset(config, NAME, 1)
-    assert_same_features(processed, folder)
+    assert_same_features(prepared, folder)
 
 
-def test_imported_textgrids_give_the_features_of_the_textgrid_aligner(prepared, tmp_path):
-    config, folder = with_imported(prepared, tmp_path)
-    textgrids = Path(prepared.dataset_path[NAME]) / "TextGrid"
+def test_imported_textgrids_give_the_features_of_the_textgrid_aligner(
+    experiment, corpus, prepared, tmp_path
+):
+    config, folder = with_imported(experiment, tmp_path)
+    textgrids = corpus / "TextGrid"
     before = {path: path.read_bytes() for path in textgrids.iterdir()}
     import_durations(config, NAME, durations_in(textgrids))
     prepare_dataset(config, NAME, 1)
-    assert_same_features(Path(prepared.preprocess.processed_dir) / NAME, folder)
+    assert_same_features(prepared, folder)
     assert {path: path.read_bytes() for path in textgrids.iterdir()} == before
 
 
-def test_exported_textgrids_are_read_by_the_textgrid_aligner_frame_by_frame(prepared, tmp_path):
-    processed = Path(prepared.preprocess.processed_dir) / NAME
-    export_store(prepared.preprocess, processed, "textgrid", tmp_path / "exported")
-    keys = {"textgrid_dir": str(tmp_path / "exported")}
-    keys |= {"processed_dir": str(tmp_path / "processed")}
-    preprocess = replace(prepared.preprocess, **keys)
-    prepare_dataset(replace(prepared, preprocess=preprocess), NAME, 1)
-    assert_same_features(processed, tmp_path / "processed" / NAME)
+def test_exported_textgrids_are_read_by_the_textgrid_aligner_frame_by_frame(
+    experiment, corpus, prepared, tmp_path
+):
+    exported = tmp_path / "exported"
+    export_store(experiment.preprocess, prepared, "textgrid", exported)
+    prepare_dataset(config_of(corpus, tmp_path / "p", textgrid_dir=str(exported)), NAME, 1)
+    assert_same_features(prepared, tmp_path / "p" / NAME)
 
 
 def test_each_format_is_listed():

@@ -145,11 +145,6 @@ def vocoder_config(root: Path, processed: Path, **keys: object) -> Config:
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory) -> Path:
-    return copy_corpus(tmp_path_factory.mktemp("corpus"))
-
-
-@pytest.fixture(scope="module")
 def prepared(corpus, tmp_path_factory) -> Path:
     processed = tmp_path_factory.mktemp("prepared")
     prepare_dataset(vocoder_config(corpus, processed), "LJSpeech", 1)

@@ -35,23 +35,15 @@ ID = "LJ001-0011"
 REPOSITORY = Path(__file__).parents[3]
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory) -> Path:
-    """A corpus and what stage 1 made of it."""
-    folder = tmp_path_factory.mktemp("finished")
-    small_corpus.copy_corpus(folder / "corpus")
-    prepare_dataset(config_of(folder / "corpus", folder / "data"), "LJSpeech", 1)
-    return folder
-
-
 @pytest.fixture
-def place(finished, tmp_path) -> Path:
+def place(corpus, prepared, tmp_path) -> Path:
     """A copy of both, times included, to change something in."""
     place = tmp_path / "place"
-    shutil.copytree(finished, place)
+    shutil.copytree(corpus, place / "corpus")
+    shutil.copytree(prepared, place / "data/LJSpeech")
     for name in ("fingerprint.json", "manifest.jsonl"):
         path = place / "data/LJSpeech" / name
-        path.write_text(path.read_text().replace(str(finished), str(place)))
+        path.write_text(path.read_text().replace(str(corpus), str(place / "corpus")))
     return place
 
 

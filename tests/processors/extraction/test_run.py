@@ -38,19 +38,6 @@ SAME_EVERYWHERE = (
 )
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory) -> Path:
-    return copy_corpus(tmp_path_factory.mktemp("corpus"))
-
-
-@pytest.fixture(scope="module")
-def prepared(corpus, tmp_path_factory) -> Path:
-    """What stage 1 makes of the corpus, in this process."""
-    processed = tmp_path_factory.mktemp("prepared")
-    prepare_dataset(config_of(corpus, processed), "LJSpeech", 1)
-    return processed / "LJSpeech"
-
-
 def test_the_documentation_shows_every_file_of_a_folder(prepared):
     shown = (Path(__file__).parents[3] / "docs" / "architecture.md").read_text()
     names = [path.name for path in prepared.rglob("[!.]*")]
