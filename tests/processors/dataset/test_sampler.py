@@ -158,12 +158,9 @@ def test_no_other_choice_of_shapes_pads_less(n_shapes, seed):
     assert len(found) == n_shapes
 
 
-def test_there_are_no_more_shapes_than_lengths():
-    shapes = choose_shapes(np.array([2, 3, 3]), np.array([9, 12, 12]), 5)
-    assert shapes == (Shape(2, 9), Shape(3, 12))
-
-
 def test_the_smallest_shape_that_fits_both_ways_is_taken_and_nothing_is_cut():
+    shapes = choose_shapes(np.array([2, 3, 3]), np.array([9, 12, 12]), 5)
+    assert shapes == (Shape(2, 9), Shape(3, 12))  # no more than lengths
     shapes = (Shape(10, 50), Shape(20, 100))
     assert fitting(shapes, 10, 50) == shapes[0]
     assert fitting(shapes, 11, 50) == fitting(shapes, 10, 51) == shapes[1]
@@ -195,11 +192,14 @@ def test_the_utterances_of_a_batch_change_from_epoch_to_epoch():
     assert len(first & second) < 0.05 * len(first)
 
 
-def test_a_small_corpus_has_two_batch_shapes():
+def test_a_small_corpus_has_two_batch_shapes_and_segments_one():
     phones, frames = np.array([2, 4, 4, 4]), np.array([10, 40, 40, 20])
     batches = FixedBatches(phones, frames, 2, budget=80)
     # 2 x (4 phones, 40 frames), and 2 x (4 phones, 20 frames)
     assert batches.batch_shapes == (BatchShape(2, 4, 40), BatchShape(2, 4, 20))
+    segments = FixedBatches(np.zeros(40, np.int64), np.full(40, 32), 6, budget=8 * 32)
+    assert segments.batch_shapes == (BatchShape(8, 0, 32),)
+    assert str(segments.batch_shapes[0]) == "8 x 32"
 
 
 @pytest.mark.parametrize(("n_utterances", "multiple"), [(3, 2), (5, 4), (7, 3), (4, 4)])
@@ -209,9 +209,3 @@ def test_a_corpus_that_is_too_small_for_whole_windows_gets_larger_batches(n_utte
     plan = batches.fill(np.random.default_rng(0))
     assert len(plan) == n_utterances // multiple * multiple
     assert_each_once(plan, n_utterances)
-
-
-def test_segments_have_one_shape():
-    segments = FixedBatches(np.zeros(40, np.int64), np.full(40, 32), 6, budget=8 * 32)
-    assert segments.batch_shapes == (BatchShape(8, 0, 32),)
-    assert str(segments.batch_shapes[0]) == "8 x 32"
