@@ -40,7 +40,7 @@ def test_the_phones_of_the_text_get_the_span_of_the_speech_and_no_times():
 
 
 @pytest.mark.parametrize("hop_length", [256, 1024])
-def test_more_than_40_phones_per_second_or_one_per_frame_are_refused(hop_length):
+def test_more_than_40_phones_a_second_or_one_a_frame_are_refused_as_the_longest(hop_length):
     n_frames = round(2 * RATE / hop_length)
     wav = np.tile(sing(), 9)[: 2 * RATE]
     allowed = min(80, n_frames)  # 40 a second
@@ -48,10 +48,6 @@ def test_more_than_40_phones_per_second_or_one_per_frame_are_refused(hop_length)
     message = rf"{allowed + 1} phones and pauses in 2.00 s of speech \({n_frames} frames\)"
     with pytest.raises(AlignmentError, match=message):
         align(wav, with_phones(allowed + 1), hop_length=hop_length)
-
-
-def test_phones_that_are_longer_than_letters_count():
-    wav = np.tile(sing(), 9)[: 2 * RATE]
     words = (WordPhones(0, 1, 2, ("D", "AH1", "B")),)  # two phones more than letters
     align(wav, dataclasses.replace(with_phones(78), word_phones=words))
     with pytest.raises(AlignmentError, match=r"81 phones and pauses in 2\.00 s"):

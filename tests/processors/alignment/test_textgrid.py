@@ -85,15 +85,12 @@ def test_tiers_are_found_in_any_case_and_with_a_speaker(tmp_path, names):
 
 
 @pytest.mark.parametrize("label", ["sp", "SP", "sil", "SIL", "", "<eps>"])
-def test_silences_of_any_name_are_the_pause_of_the_text(tmp_path, label):
+def test_silences_of_any_name_and_gaps_are_the_pause_of_the_text(tmp_path, label):
     words, phones = (
         [one if one in without_silences(tier) else (*one[:2], label) for one in tier]
         for tier in (WORDS, PHONES)
     )
     assert align_tiers(tmp_path, words, phones).phones == SPOKEN.phones
-
-
-def test_gaps_are_silences(tmp_path):
     alignment = align_tiers(tmp_path, *map(without_silences, (WORDS, PHONES)))
     assert alignment.boundaries_s == pytest.approx(np.array(BOUNDARIES))
 
