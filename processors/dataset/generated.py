@@ -132,9 +132,9 @@ class GeneratedFeatures(GeneratedStore):
         f0 = np.where(f0 > 0, f0.clip(*self._f0_range), 0)
         mel = np.maximum(mel, self.mel.log_floor_value)
         phones = tuple(self.symbols[index] for index in chosen)
-        floats = (values.astype(np.float32) for values in (mel, f0, energy))
+        mel, f0, energy = (values.astype(np.float32) for values in (mel, f0, energy))
         timed = durations if self.timed else None
-        return Features(id, self.speakers[position], phones, timed, *floats)
+        return Features(id, self.speakers[position], phones, timed, mel, f0, energy)
 
     def read_phones(self, key: str | int) -> tuple[str, ...]:
         """Returns the symbols of an utterance."""

@@ -112,10 +112,10 @@ def corpus_stats(store: FeatureSource, ids: Iterable[str], config: PreprocessCon
             inliers = without_outliers(values) if removes[name.partition("_")[0]] else values
             if inliers.size:
                 moments[name] = moments[name].joined(_Moments.of_values(inliers))
-    stats = {
-        speaker: SpeakerStats(*(moments[n].stat() for n in _QUANTITIES), seconds[speaker])
-        for speaker, moments in collected.items()
-    }
+    stats = {}
+    for speaker, moments in collected.items():
+        of_speaker = {name: quantity.stat() for name, quantity in moments.items()}
+        stats[speaker] = SpeakerStats(**of_speaker, seconds=seconds[speaker])
     return CorpusStats(stats)
 
 
