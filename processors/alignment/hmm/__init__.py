@@ -92,9 +92,9 @@ def train_model(
     in_order = [example for key in sorted(examples) for example in examples[key]]
     seconds = sum(len(example.frames) for example in in_order) * model.FRAME_S
     if seconds < _LEAST_S:
-        fault = f"{seconds:.0f} s of recordings, which is too little: expect boundaries far off"
+        fault = f"{seconds:.0f} s of recordings, which is too little"
         remedy = "it needs a few minutes (for less in English there is pocketsphinx)"
-        _log.warning("aligner hmm: %s; %s", fault, remedy)
+        _log.warning("aligner hmm: %s: expect boundaries that are far off; %s", fault, remedy)
     model.save_model(path, train(in_order, n_jobs), origin)
 
 
