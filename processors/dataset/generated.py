@@ -132,9 +132,9 @@ class GeneratedFeatures(GeneratedStore):
         f0 = np.where(f0 > 0, f0.clip(*self._f0_range), 0)
         mel = np.maximum(mel, self.mel.log_floor_value)
         phones = tuple(self.symbols[index] for index in chosen)
-        mel, f0, energy = (values.astype(np.float32) for values in (mel, f0, energy))
-        timed = durations if self.timed else None
-        return Features(id, self.speakers[position], phones, timed, mel, f0, energy)
+        timed, speaker = durations if self.timed else None, self.speakers[position]
+        contours = f0.astype(np.float32), energy.astype(np.float32)
+        return Features(id, speaker, phones, timed, mel.astype(np.float32), *contours)
 
     def read_phones(self, key: str | int) -> tuple[str, ...]:
         """Returns the symbols of an utterance."""

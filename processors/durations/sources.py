@@ -139,8 +139,8 @@ def match_names(source: DurationSource, ids: Collection[str]) -> Matches:
         else:
             by_id.setdefault(id, []).append(entry)
     if not by_id:
-        names = f"none of its {len(extra)} names ({', '.join(sorted(extra)[:3])}, ...)"
-        fault = f"{source.path}: {names} is that of one of the {len(ids)} utterances"
+        shown = f"none of its {len(extra)} names ({', '.join(sorted(extra)[:3])}, ...)"
+        fault = f"{source.path}: {shown} is that of one of the {len(ids)} utterances"
         raise InputError(f"{fault}; rename its files to their ids")
     doubled = {id for id, of_id in by_id.items() if len(of_id) > 1}
     reasons = dict.fromkeys(doubled, "the source has it several times; remove all but one")
