@@ -1,11 +1,9 @@
 """Recordings without text, for vocoders: any folder of audio files, at any depth.
 
 Files are known by their suffix (`AUDIO_SUFFIXES` of the collector). Hidden files and folders are
-left out. The id of a recording is its path below the folder with `_` for `/`: `anna/001.wav` is
-`anna_001`. Where a path holds other characters than an id may, they become `_` and a few digits of
-the path's checksum follow: `My take 1.wav` is `My_take_1-acd551e4`.
-
-All recordings are by the dataset's speaker (`preprocess.corpus.<dataset>.speaker`, or its name).
+left out. The id of a recording is made of its path below the folder (`manifest.safe_id`):
+`anna/001.wav` is `anna_001`, `My take 1.wav` is `My_take_1-acd551e4`. All recordings are by the
+dataset's speaker (`preprocess.corpus.<dataset>.speaker`, or its name).
 """
 
 import os
@@ -35,7 +33,7 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
             continue  # it was converted
         name = path.relative_to(root).as_posix()
         if name.isprintable():
-            collector.add_recording(recording_id(name), path, name)
+            collector.add(recording_id(name), None, [path], name, name=name)
         else:  # such as a name that is not UTF-8, which no JSON file can hold
             fault = f"{name!a}: its name cannot be printed"
             collector.reject(recording_id(name), f"{fault}; rename it")

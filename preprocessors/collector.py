@@ -3,12 +3,13 @@
 import codecs
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path, PurePosixPath
 
 from config.preprocess import CorpusConfig
-from preprocessors.manifest import Listing, Rejection, UnusableCorpus, Utterance, check_id, safe_id
+from preprocessors.manifest import Listing, Rejection, UnusableCorpus, Utterance, safe_id
 from utils.errors import InputError, control_characters, listed
 from utils.files import is_utf_16
 
@@ -19,6 +20,7 @@ AUDIO_SUFFIXES += (".aiff", ".aif", ".au", ".caf", ".rf64", ".w64")
 UNREADABLE_SUFFIXES = (".m4a", ".aac", ".mp4", ".3gp", ".amr", ".wma", ".webm")
 _NOT_TEXT = {"punycode", "idna", "unicode_escape", "raw_unicode_escape", "undefined"}
 _MOST_FILES = 10_000  # that a message counts
+_ID = attrgetter("id")
 
 
 class Collector:
@@ -29,7 +31,6 @@ class Collector:
         self.unlisted: list[str] = []  # names of audio files without a text
         self._dataset = dataset
         self._options = options
-        self._default_speaker = options.speaker or dataset
         self._utterances: list[Utterance] = []
         self._rejected: list[Rejection] = []
         self._sources: dict[str, list[str]] = {}  # places of each id
@@ -37,7 +38,7 @@ class Collector:
     def add(
         self,
         id: str,
-        text: str,
+        text: str | None,
         audio: Sequence[Path],
         source: str,
         speaker: str = "",
@@ -47,32 +48,28 @@ class Collector:
     ) -> None:
         """Takes one entry, of whose name `safe_id` makes the id; `source` is for messages.
 
-        One without text, with control characters, or without exactly one recording that can be read
-        is rejected. Phones in braces are spoken in place of the text.
+        One with control characters, or without exactly one recording that can be read, is rejected,
+        and so is an empty text, but not None, of corpora without texts. Phones in braces are spoken
+        in place of the text.
         """
         name, id = name or id, safe_id(id)
         self._sources.setdefault(id, []).append(source)
-        text = text or phones
-        if not text:
+        spoken = text or phones
+        if not spoken and text is not None:
             self.reject(id, f"{source}: the text is empty")
-        elif shown := control_characters(f"{text}{speaker}"):
+        elif shown := control_characters(f"{spoken}{speaker}"):
             remedy = f"remove them, or set preprocess.corpus.{self._dataset}.encoding"
             self.reject(id, f"{source}: the text holds control characters: {shown}; {remedy}")
         elif fault := _fault_of(audio, name):
-            self.reject(id, f"{source}: {fault}")
+            self.reject(id, fault if text is None else f"{source}: {fault}")
         else:
-            speaker = f"{self._dataset}_{speaker}" if speaker else self._default_speaker
-            language, name = self._options.language, "" if name == id else name
-            self._utterances.append(
-                Utterance(id, audio[0], text, speaker, language, source, name, phones)
-            )
+            dataset, options, name = self._dataset, self._options, "" if name == id else name
+            speaker = f"{dataset}_{speaker}" if speaker else options.speaker or dataset
+            made_of = (options.language, source, name, phones)
+            self._utterances.append(Utterance(id, audio[0], spoken, speaker, *made_of))
 
     def add_texts(
-        self,
-        texts: Mapping[str, Path],
-        audio: Mapping[str, Sequence[Path]],
-        root: Path,
-        speaker: str,
+        self, texts: dict[str, Path], audio: dict[str, list[Path]], root: Path, speaker: str
     ) -> None:
         """Takes the texts in files of a speaker, and their recordings, both by id."""
         for id, path in texts.items():
@@ -80,17 +77,6 @@ class Collector:
             self.add(id, text, audio.get(id, ()), path.relative_to(root).as_posix(), speaker)
         unlisted = (path for id, paths in audio.items() if id not in texts for path in paths)
         self.unlisted += [path.relative_to(root).as_posix() for path in unlisted]
-
-    def add_recording(self, id: str, audio: Path, source: str) -> None:
-        """Takes one recording without text, by the dataset's speaker."""
-        self._sources.setdefault(id, []).append(source)
-        speaker, language = self._default_speaker, self._options.language
-        if fault := _fault_of([audio], source):
-            self.reject(id, fault)
-            return
-        self._utterances.append(
-            Utterance(check_id(id), audio, "", speaker, language, source, source)
-        )
 
     def reject(self, id: str, reason: str) -> None:
         """Lists an entry that cannot be used; the reason includes its place."""
@@ -108,8 +94,7 @@ class Collector:
             fault = f"the id {id} occurs {len(sources)} times: {listed(sources, 3)}"
             self.reject(id, f"{fault}; remove or rename all but one")
         usable = [utterance for utterance in self._utterances if utterance.id not in doubled]
-        usable.sort(key=lambda utterance: utterance.id)
-        listing = Listing(usable, sorted(self._rejected), self.notices)
+        listing = Listing(sorted(usable, key=_ID), sorted(self._rejected), self.notices)
         if not usable:
             counts = f"no usable utterances, {len(self._rejected)} rejected"
             reasons = "".join(f"\n  {rejection.reason}" for rejection in self._rejected[:3])
@@ -131,11 +116,7 @@ def _fault_of(audio: Sequence[Path], name: str) -> str:
 
 
 def require_layout(root: Path, dataset: str, wanted: str, *patterns: str) -> None:
-    """Makes sure that each of some glob patterns matches something in a dataset's folder.
-
-    Raises:
-        InputError: Otherwise; it names the key of the folder, and a folder near it that fits.
-    """
+    """Raises InputError unless each glob pattern matches something in a dataset's folder."""
 
     def fits(folder: Path) -> bool:
         return all(any(folder.glob(pattern)) for pattern in patterns)
@@ -188,10 +169,7 @@ class AudioFiles:
         self._used: set[Path] = set()
 
     def find(self, name: str) -> list[Path]:
-        """Finds the audio files called `name`, a relative path with or without its suffix.
-
-        Of several, it returns those with the suffix of `name`, if any has it.
-        """
+        """Finds the audio files of a relative path; of several, only those with its own suffix."""
         path = PurePosixPath(name)
         stem = without_suffix(path.name)
         folders = [self.root / folder / path.parent for folder in self._folders]

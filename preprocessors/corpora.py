@@ -4,19 +4,19 @@ The download is the standard library's: archives have several gigabytes and must
 cannot, and `http_get` of huggingface_hub is no public interface.
 """
 
-import http.client
 import pkgutil
 import shutil
-import ssl
 import tarfile
-import urllib.error
-import urllib.request
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from http.client import PARTIAL_CONTENT, REQUESTED_RANGE_NOT_SATISFIABLE, HTTPException
 from pathlib import Path, PurePosixPath
+from ssl import SSLError
 from time import sleep
 from typing import NamedTuple
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
 
 import preprocessors
 from config.preprocess import CorpusConfig
@@ -36,13 +36,7 @@ _BLOCK = 1 << 20  # bytes
 _MEGABYTE = 1_000_000
 _TIMEOUT_S = 60.0
 _SERVER_ERROR = 500  # HTTP codes from here on may pass; those below will not
-_CONNECTION_ERRORS = (
-    urllib.error.URLError,
-    http.client.HTTPException,
-    ConnectionError,
-    TimeoutError,
-    ssl.SSLError,
-)
+_CONNECTION_ERRORS = (URLError, HTTPException, ConnectionError, TimeoutError, SSLError)
 
 
 class Archive(NamedTuple):
@@ -85,11 +79,9 @@ def find_format(dataset: str, options: CorpusConfig) -> Corpus:
     name, formats = (options.format or dataset).lower(), known_formats()
     if name in formats:
         return _corpus(name)
-    raise InputError(
-        f"preprocess.corpus.{dataset}.format: unknown corpus format {name!r}; known:"
-        f" {', '.join(formats)} (folder: your own recordings; audio_folder: without text, for"
-        f" vocoders){nearest(name, formats)}"
-    )
+    fault = f"preprocess.corpus.{dataset}.format: unknown corpus format {name!r}"
+    known = f"{', '.join(formats)} (folder: your own recordings; audio_folder: without text"
+    raise InputError(f"{fault}; known: {known}, for vocoders){nearest(name, formats)}")
 
 
 def archive_of(dataset: str, options: CorpusConfig) -> Archive | None:
@@ -138,11 +130,7 @@ def portable_path(root: Path) -> str:
 
 
 def read_corpus(dataset: str, root: Path, options: CorpusConfig) -> Listing:
-    """Lists what a corpus on disk holds. Audio is looked for, but not opened.
-
-    Returns:
-        Utterances sorted by id; entries that cannot be used, with reasons; notices for the log.
-    """
+    """Lists what a corpus on disk holds. Audio is looked for, but not opened."""
     try:
         check_id(dataset)
     except InputError as error:
@@ -174,10 +162,9 @@ def fetch_archive(
         _download(archive.url, path, attempts, wait)
     _log.info("checking %s", path)
     if (checksum := sha256_of(path)) != archive.sha256:
-        raise InputError(
-            f"{path}: SHA-256 is {checksum}, expected {archive.sha256}; the file was damaged or is"
-            " another one. Remove it and run stage 0 again"
-        )
+        fault = f"SHA-256 is {checksum}, expected {archive.sha256}"
+        remedy = "the file was damaged or is another one. Remove it and run stage 0 again"
+        raise InputError(f"{path}: {fault}; {remedy}")
     _unpack(path, root, archive.complete)
     _log.info("%s is complete; %s is no longer needed", root, path)
 
@@ -189,16 +176,12 @@ def _download(url: str, path: Path, attempts: int, wait: Callable[[float], None]
             _continue(url, part)
             break
         except _CONNECTION_ERRORS as error:
-            if isinstance(error, urllib.error.HTTPError) and error.code < _SERVER_ERROR:
-                raise InputError(
-                    f"{url}: the server answers {error.code} {error.reason}"
-                ) from error
             reason = getattr(error, "reason", error)
+            if isinstance(error, HTTPError) and error.code < _SERVER_ERROR:
+                raise InputError(f"{url}: the server answers {error.code} {reason}") from error
             if attempt == attempts:
-                raise InputError(
-                    f"{url}: {reason}; run stage 0 again to continue the download, or put the"
-                    f" file to {path} yourself"
-                ) from error
+                remedy = "run stage 0 again to continue the download, or put the file to"
+                raise InputError(f"{url}: {reason}; {remedy} {path} yourself") from error
             _log.warning("%s: %s; trying again", url, reason)
             wait(2.0**attempt)
     part.replace(path)
@@ -207,15 +190,15 @@ def _download(url: str, path: Path, attempts: int, wait: Callable[[float], None]
 def _continue(url: str, part: Path) -> None:
     """Downloads what is missing in `part`; raises one of `_CONNECTION_ERRORS` if it cannot."""
     start = part.stat().st_size if part.exists() else 0
-    request = urllib.request.Request(url, headers={"Range": f"bytes={start}-"} if start else {})
+    request = Request(url, headers={"Range": f"bytes={start}-"} if start else {})
     try:
-        response = urllib.request.urlopen(request, timeout=_TIMEOUT_S)
-    except urllib.error.HTTPError as error:
-        if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
+        response = urlopen(request, timeout=_TIMEOUT_S)
+    except HTTPError as error:
+        if error.code == REQUESTED_RANGE_NOT_SATISFIABLE:
             return  # all of it is here; the checksum decides
         raise
     with response:
-        if response.status != http.client.PARTIAL_CONTENT:
+        if response.status != PARTIAL_CONTENT:
             start = 0  # the server sends the whole file again
         total = start + int(response.headers.get("Content-Length", 0))
         done, name = start, f"{part.stem} (MB)"
@@ -239,7 +222,14 @@ def _unpack(path: Path, root: Path, complete: str) -> None:
     unpacked.mkdir()
     _log.info("unpacking %s", path)
     try:
-        _extract(path, unpacked)
+        if path.suffix == ".zip":
+            with zipfile.ZipFile(path) as archive:
+                archive.extractall(unpacked)
+        else:  # as a stream: seeking backwards in a compressed file decompresses it from its start
+            with tarfile.open(path, "r|*") as tar:
+                # early Python 3.10 and 3.11 have no filter; the checksum was compared before
+                tar.extraction_filter = getattr(tarfile, "data_filter", None)
+                tar.extractall(unpacked)
         folder = unpacked
         while not (folder / complete).exists():
             inside = [path for path in folder.iterdir() if path.is_dir()]
@@ -256,15 +246,3 @@ def _unpack(path: Path, root: Path, complete: str) -> None:
         raise InputError(f"{path} cannot be unpacked: {error}") from error
     finally:
         shutil.rmtree(unpacked)
-
-
-def _extract(path: Path, folder: Path) -> None:
-    if path.suffix == ".zip":
-        with zipfile.ZipFile(path) as archive:
-            archive.extractall(folder)
-        return
-    # Read as a stream: seeking backwards in a compressed file decompresses it from its start.
-    with tarfile.open(path, "r|*") as tar:
-        # early releases of Python 3.10 and 3.11 have no filter; the checksum was compared before
-        tar.extraction_filter = getattr(tarfile, "data_filter", None)
-        tar.extractall(folder)

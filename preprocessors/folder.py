@@ -8,12 +8,10 @@
     <id>.wav, .flac ...   next to the table, or in wavs/
 
 JSON lines and Parquet, as Hugging Face's AudioFolder has them, are read where there is no
-metadata.csv; so are tables of these names in the folders of a corpus.
-
-`id` may be a path relative to the table, with or without its suffix, or of another computer:
-`anna/001.wav` is the utterance `anna_001`. A name with other characters than an id may have gets a
-safe id (`manifest.safe_id`); the manifest has both. The config section
-`preprocess.corpus.<dataset>` names table, delimiter, columns, encoding, speaker and language.
+metadata.csv; so are tables of these names in the folders of a corpus. `id` may be a path relative
+to the table, with or without its suffix, or of another computer: `anna/001.wav` is the utterance
+`anna_001` (`manifest.safe_id`). `preprocess.corpus.<dataset>` names table, delimiter, columns,
+encoding, speaker and language.
 """
 
 import csv
@@ -33,7 +31,7 @@ from preprocessors.collector import AudioFiles, Collector, read_text, require_la
 from preprocessors.corpora import Corpus
 from preprocessors.manifest import Listing
 from preprocessors.parquet import read_parquet
-from utils.errors import InputError, control_characters, listed, nearest
+from utils.errors import InputError, control_characters, counted, listed, nearest
 
 _COLUMNS = ("id", "text", "normalized", "phones", "speaker", "-")  # "-" is a column to ignore
 _SPOKEN = {"text", "normalized", "phones"}
@@ -73,7 +71,15 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
     if len(options.delimiter) != 1:
         fault = f"{key}.delimiter is {options.delimiter!r}"
         raise InputError(f'{fault}; expected one character, such as "|" or ","')
-    _check_columns(options.columns, f"{key}.columns")
+    columns = [name for name in options.columns if name != "-"]
+    for name in columns:
+        if name not in _COLUMNS:
+            fault = f"{key}.columns: unknown column {name!r}"
+            raise InputError(f"{fault}; known: {', '.join(_COLUMNS)}{nearest(name, _COLUMNS)}")
+    is_complete = "id" in columns and _SPOKEN & {*columns} and len({*columns}) == len(columns)
+    if options.columns and not is_complete:
+        rule = 'needs "id" and "text" (or "normalized" or "phones"), each column once'
+        raise InputError(f"{key}.columns: {rule}, found {list(options.columns)}")
     tables = [root / options.table] if (root / options.table).is_file() else []
     if not tables and options.table == CorpusConfig.table:
         matches = (sorted(root.glob(pattern)) for pattern in _OTHER_TABLES)
@@ -87,18 +93,6 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
             wanted += f" with a line for each recording ({line}; {path.name} is not read)"
         require_layout(root, dataset, wanted, options.table)
     return list_table(dataset, options, files, tables)
-
-
-def _check_columns(columns: tuple[str, ...], key: str) -> None:
-    for name in columns:
-        if name not in _COLUMNS:
-            fault = f"{key}: unknown column {name!r}"
-            raise InputError(f"{fault}; known: {', '.join(_COLUMNS)}{nearest(name, _COLUMNS)}")
-    named = [name for name in columns if name != "-"]
-    is_complete = "id" in named and _SPOKEN & {*named}
-    if columns and (len({*named}) < len(named) or not is_complete):
-        rule = 'needs "id" and "text" (or "normalized" or "phones"), each column once'
-        raise InputError(f"{key}: {rule}, found {list(columns)}")
 
 
 def list_table(
@@ -186,11 +180,7 @@ def _as_text(value: object) -> str | None:
 
 
 def _csv_rows(
-    table: str,
-    lines: Mapping[str, str],
-    dataset: str,
-    options: CorpusConfig,
-    collector: Collector,
+    table: str, lines: Mapping[str, str], dataset: str, options: CorpusConfig, collector: Collector
 ) -> Iterator[TableRow]:
     """Yields the lines of a table with a delimiter; those with other columns are rejected."""
     rows = _cells(table, lines, options.delimiter, collector.notices)
@@ -208,7 +198,7 @@ def _csv_rows(
         if len(cells) == len(columns):
             yield TableRow(source, dict(zip(columns, cells, strict=True)))
         else:
-            counts = f"{len(cells)} column{'s' * (len(cells) != 1)}, expected {len(columns)}"
+            counts = f"{counted(len(cells), 'columns')}, expected {len(columns)}"
             collector.reject(cells[0], f"{source}: {counts} ({', '.join(columns)})")
 
 
@@ -265,11 +255,11 @@ def _columns_by_count(table: str, dataset: str, rows: Collection[list[str]]) -> 
         raise InputError(f"{table} is empty; expected a line per utterance, such as id|text")
     n_columns = Counter(len(cells) for cells in rows).most_common(1)[0][0]
     if n_columns not in _BY_COUNT:
+        fault = f"most lines have {counted(n_columns, 'columns')}"
+        key = f'preprocess.corpus.{dataset}.columns (format "folder")'
         raise InputError(
-            f"{table}: most lines have {n_columns} column{'s' * (n_columns != 1)}; expected id|text"
-            " or id|text|normalized. Name the columns in a first line, such as id|text|-, or in"
-            f' preprocess.corpus.{dataset}.columns (format "folder"); between commas, put texts in'
-            " double quotes"
+            f"{table}: {fault}; expected id|text or id|text|normalized. Name the columns in a first"
+            f" line, such as id|text|-, or in {key}; between commas, put texts in double quotes"
         )
     if n_columns == 3 and _has_speakers(table, dataset, rows):
         return ("id", "speaker", "text")
@@ -291,11 +281,9 @@ def _has_speakers(table: str, dataset: str, rows: Collection[list[str]]) -> bool
         return True
     if in_one_word and repeats:
         shown = ", ".join(name for name, _ in middle.most_common(3))
-        raise InputError(
-            f"{table}: the second of three columns looks like speakers ({shown}), and not like the"
-            " text of id|text|normalized; name the columns in a first line, such as"
-            f" id|speaker|text, or in preprocess.corpus.{dataset}.columns"
-        )
+        fault = f"{table}: the second of three columns looks like speakers ({shown}), not texts"
+        remedy = "name the columns in a first line, such as id|speaker|text"
+        raise InputError(f"{fault}; {remedy}, or in preprocess.corpus.{dataset}.columns")
     return False
 
 
@@ -368,10 +356,7 @@ def _missing_start(paths: Collection[str], is_absolute: bool, files: AudioFiles)
 
 
 def _in_braces(phones: str) -> str:
-    """Writes a cell of phones as the text front end reads them: `{HH AY1} {DH EH1 R}, {B AA1 B}`.
-
-    Words are as far apart as the cell has them: by `|`, `/`, `_`, `#` or two spaces.
-    """
+    """Writes a cell of phones as the front end reads them: `{HH AY1} {DH EH1 R}, {B AA1 B}`."""
     tokens = re.sub(r"[{}]|\s{2,}", " | ", phones).split()
     text = ""
     for between, group in groupby(tokens, key=lambda token: token.lower() in _BETWEEN_WORDS):

@@ -88,10 +88,10 @@ def is_safe_id(id: str) -> bool:
 
 
 def safe_id(name: str) -> str:
-    """Makes an id of a name: the name with `_` for `/`.
+    """Makes an id of a name: with `_` for `/`.
 
-    If other characters remain than an id may have, they become `_`, and the first digits of the
-    SHA-256 of the name are added, so that different names have different ids.
+    If it is not safe then, `_` takes the place of other characters, and digits of the SHA-256 of
+    the name are added, so that different names have different ids.
     """
     id = name.replace("/", "_")
     if is_safe_id(id):
@@ -105,10 +105,8 @@ def check_id(id: str) -> str:
     """Returns an id unchanged if it is safe as a file name on any disk."""
     if not is_safe_id(id):
         shown = id if len(id) <= 40 else f"{id[:40]}... ({len(id)} characters)"
-        raise InputError(
-            f"{shown!r} is not a safe id: use 1 to 128 of A-Z a-z 0-9 _ - . and start with"
-            " a letter, a digit or _"
-        )
+        rule = "use 1 to 128 of A-Z a-z 0-9 _ - . and start with a letter, a digit or _"
+        raise InputError(f"{shown!r} is not a safe id: {rule}")
     return id
 
 
@@ -137,11 +135,8 @@ def _utterance(row: object, source: str) -> Utterance:
 
 def listed_among(options: SplitConfig, ids: Iterable[str]) -> SplitConfig:
     """Keeps only the listed ids that are among `ids`: the lists name utterances of all datasets."""
-    all_ids = set(ids)
-
-    among: dict[str, Any] = {
-        key: tuple(id for id in getattr(options, key) if id in all_ids) for key in _LISTS
-    }
+    all_ids, lists = set(ids), {key: getattr(options, key) for key in _LISTS}
+    among: dict[str, Any] = {k: tuple(id for id in v if id in all_ids) for k, v in lists.items()}
     return replace(options, **among)
 
 
@@ -152,19 +147,14 @@ def split_ids(
 
     Ids are ranked by a hash of seed and id; the first ones are the test split, the next ones the
     validation split. Shares are of all utterances, rounded, at least one. Lists of exact ids come
-    first. What is left trains, and so does one utterance of each speaker who would have none there.
-
-    Args:
-        speakers: Speaker of each utterance, by id; None: they do not matter.
-
-    Returns:
-        Sorted ids; train, valid and test hold every id exactly once.
+    first. What is left trains, and so does one utterance of each speaker who would have none there,
+    if speakers matter. Train, valid and test hold every id exactly once.
 
     Raises:
         InputError: If listed ids are unknown, are in two splits, or nothing is left to train on.
     """
-    test = _checked(seconds, options.test_ids, "test_ids")
-    valid = _checked(seconds, options.valid_ids, "valid_ids")
+    check_listed(options, seconds)
+    test, valid = set(options.test_ids), set(options.valid_ids)
     if both := sorted(test & valid):
         raise InputError(f"preprocess.split: in test_ids and in valid_ids: {', '.join(both[:5])}")
 
@@ -177,10 +167,9 @@ def split_ids(
     held_out, train = ranked[: n_test + n_valid], set(ranked[n_test + n_valid :])
     test, valid = test | {*held_out[:n_test]}, valid | {*held_out[n_test:]}
     if not train:
-        raise InputError(
-            f"preprocess.split: of {len(seconds)} utterances, {len(test)} test and {len(valid)}"
-            " validate, none are left to train on; at least 3 are needed"
-        )
+        fault = f"of {len(seconds)} utterances, {len(test)} test and {len(valid)} validate"
+        remedy = "none are left to train on; at least 3 are needed"
+        raise InputError(f"preprocess.split: {fault}, {remedy}")
     if speakers is not None:
         trained = {speakers[id] for id in train}
         # the last of the ranked utterances of each speaker without a training utterance
@@ -194,27 +183,20 @@ def check_listed(options: SplitConfig, ids: Iterable[str]) -> None:
     """Refuses listed ids that are not among `ids`, which are of all datasets (InputError)."""
     all_ids = set(ids)
     for key in _LISTS:
-        _checked(all_ids, getattr(options, key), key)
-
-
-def _checked(available: Iterable[str], wanted: tuple[str, ...], key: str) -> set[str]:
-    unknown = sorted(set(wanted) - set(available))
-    if unknown:
-        raise InputError(
-            f"preprocess.split.{key}: {len(unknown)} ids are not among the usable utterances:"
-            f" {', '.join(unknown[:5])}; correct the key, or see rejected.jsonl"
-        )
-    return set(wanted)
+        if unknown := sorted(set(getattr(options, key)) - all_ids):
+            names = ", ".join(unknown[:5])
+            fault = f"{len(unknown)} ids are not among the usable utterances: {names}"
+            remedy = "correct the key, or see rejected.jsonl"
+            raise InputError(f"preprocess.split.{key}: {fault}; {remedy}")
 
 
 def _golden(seconds: Mapping[str, float], test: set[str], options: SplitConfig) -> list[str]:
     """Returns the listed ids, or test items at even steps from the shortest to the longest."""
     if options.golden_ids:
-        golden = _checked(seconds, options.golden_ids, "golden_ids")
-        if outside := sorted(golden - test):
+        if outside := sorted(set(options.golden_ids) - test):
             fault = f"preprocess.split.golden_ids: not in the test split: {', '.join(outside[:5])}"
             raise InputError(f"{fault}; add them to test_ids")
-        return sorted(golden)
+        return sorted(set(options.golden_ids))
     by_length = sorted(test, key=lambda id: (seconds[id], id))
     size = min(options.golden_size, len(by_length))
     if size == 1:

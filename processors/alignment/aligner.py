@@ -23,10 +23,6 @@ from utils.imports import load_definition
 class AlignmentError(UtteranceError):
     """An utterance that cannot be aligned; the message gives the reason, and the file if any."""
 
-    def __init__(self, reason: str, path: Path | None = None) -> None:
-        super().__init__(reason if path is None else f"{path}: {reason}")
-        self.names_file = path is not None
-
 
 # Finds the phones of an utterance in its recording, (S,) float32 in [-1, 1] at the configured rate;
 # raises AlignmentError if it cannot.
@@ -41,6 +37,9 @@ class TrainingPlan(NamedTuple):
     carry_out: Callable[[int], None]  # trains in so many processes, unless the model exists
 
 
+_PlanTraining = Callable[[PreprocessConfig, Sequence[Utterance], Path], TrainingPlan]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Aligner:
     """An aligner; its folders are that of the corpus and that of the processed data."""
@@ -50,9 +49,7 @@ class Aligner:
     # finds the file that an utterance's alignment is read from, whether or not it exists
     files: Callable[[PreprocessConfig, Path], Callable[[Utterance], Path]] | None = None
     # plans the training on all utterances; the folder of the processed data need not exist
-    plan_training: Callable[[PreprocessConfig, Sequence[Utterance], Path], TrainingPlan] | None = (
-        None
-    )
+    plan_training: _PlanTraining | None = None
 
 
 def find_aligner(config: PreprocessConfig) -> Aligner:
@@ -63,11 +60,10 @@ def find_aligner(config: PreprocessConfig) -> Aligner:
 
 def make_aligner(config: PreprocessConfig, dataset_root: Path, folder: Path = Path()) -> Align:
     """Builds the aligner of a configuration; InputError if it cannot work with that."""
-    if config.text.pauses != "classes":
-        raise InputError(
-            f"preprocess.text.pauses is {config.text.pauses}: imported voices speak with it, and "
-            "stage 1 does not make it; leave it out (--init_from matches the phones by name)"
-        )
+    if (pauses := config.text.pauses) != "classes":
+        fault = f"preprocess.text.pauses is {pauses}: imported voices speak with it"
+        remedy = "leave it out (--init_from matches the phones by name)"
+        raise InputError(f"{fault}, and stage 1 does not make it; {remedy}")
     return find_aligner(config).make(config, dataset_root, folder)
 
 
@@ -80,13 +76,11 @@ def check_length(n_phones: int, shortest_s: float, duration_s: float) -> None:
 
 @contextmanager
 def naming(source: Path | str) -> Iterator[None]:
-    """Adds a file, or a place in it, to the messages of alignment errors that lack it."""
+    """Adds a file, or a place in it, to the messages of alignment errors."""
     try:
         yield
     except AlignmentError as error:
-        if not error.names_file:
-            error.args, error.names_file = (f"{source}: {error}",), True
-        raise
+        raise AlignmentError(f"{source}: {error}") from error
 
 
 SHORTEST_PAUSE_S = 0.025  # aligners work in steps of 10 ms, and call nothing below 30 ms a pause
@@ -102,11 +96,9 @@ class AlignedWord(NamedTuple):
 
 def pauses_after(spoken: SpokenText) -> list[str]:
     """Returns the pause after each word: punctuation or, in letters, a boundary; "" for none."""
-    starts = [word.start for word in spoken.words[1:]] + [len(spoken.phones)]
-    between = [
-        spoken.phones[word.end : start] for word, start in zip(spoken.words, starts, strict=True)
-    ]
-    return [pauses[-1] if pauses else "" for pauses in between]
+    starts = [*(word.start for word in spoken.words[1:]), len(spoken.phones)]
+    pairs = zip(spoken.words, starts, strict=True)
+    return ["".join(spoken.phones[word.end : start][-1:]) for word, start in pairs]
 
 
 def is_punctuated(spoken: SpokenText) -> list[bool]:

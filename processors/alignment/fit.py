@@ -1,7 +1,4 @@
-"""Whether an alignment, and the text, fit their recording: which are reported, and which rejected.
-
-docs/benchmarks.md#alignments-of-a-part has what is found, and that no right alignment is rejected.
-"""
+"""Whether alignment and text fit their recording (docs/benchmarks.md#alignments-of-a-part)."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,9 +15,7 @@ from utils.logging import get_logger
 
 SCORES_FILE = "alignment_scores.jsonl"
 SUSPECT = 50.0  # nats; docs/benchmarks.md has the error rates of this threshold
-RELIABLE_S = (
-    300.0  # seconds of recordings, a rule of thumb: of less, 2.3 % of right texts exceed 50
-)
+RELIABLE_S = 300.0  # of recordings, a rule of thumb: of less, 2.3 % of right texts exceed 50
 _SHOWN = 10  # the file holds all
 MAX_UNALIGNED_S = 0.2  # of speech without phones in one place
 _FEWEST_VOWELS_S = 0.05  # in these; breaths, clicks and noise have none
@@ -30,10 +25,9 @@ _REPORTED_S = 0.05  # at the ends; a last sound dies away for that long
 def check_fit(score: AlignmentScore, max_misfit: float) -> None:
     """Rejects an utterance whose misfit is larger than `preprocess.max_misfit`; 0 rejects none."""
     if 0 < max_misfit < score.misfit:
-        raise AlignmentError(
-            f"text and recording do not fit: {_described(score)} (preprocess.max_misfit is"
-            f" {max_misfit:g}); is every word spoken as it is written?"
-        )
+        fault = f"{_described(score)} (preprocess.max_misfit is {max_misfit:g})"
+        remedy = "is every word spoken as it is written?"
+        raise AlignmentError(f"text and recording do not fit: {fault}; {remedy}")
 
 
 def list_misfits(
@@ -62,8 +56,7 @@ def _described(score: AlignmentScore) -> str:
 def check_coverage(alignment: Alignment, wav: np.ndarray, sample_rate: int) -> tuple[str, ...]:
     """Rejects alignments that leave out speech: before, after or between their phones.
 
-    Returns:
-        A notice for each end with less speech, or with other sound as loud, such as a breath.
+    Returns a notice for each end with less speech, or with other sound as loud, such as a breath.
     """
     audible, vowels = speech_frames(wav, sample_rate)  # (T,)
     edges = alignment.boundaries_s.tolist()
@@ -78,11 +71,10 @@ def check_coverage(alignment: Alignment, wav: np.ndarray, sample_rate: int) -> t
         unaligned_s = FRAME_S * len(frames)
         has_vowels = FRAME_S * np.count_nonzero(vowels[span]) >= _FEWEST_VOWELS_S
         if unaligned_s > MAX_UNALIGNED_S and has_vowels:
-            raise AlignmentError(
-                f"it leaves out {unaligned_s:.2f} s of speech: no phones from"
-                f" {FRAME_S * frames[0]:.2f} to {FRAME_S * (frames[-1] + 1):.2f} s, where the"
-                " recording is as loud as its speech; align this recording again"
-            )
+            place = f"{FRAME_S * frames[0]:.2f} to {FRAME_S * (frames[-1] + 1):.2f} s"
+            fault = f"it leaves out {unaligned_s:.2f} s of speech: no phones from {place}"
+            remedy = "align this recording again"
+            raise AlignmentError(f"{fault}, where it is as loud as its speech; {remedy}")
         if unaligned_s > _REPORTED_S and number in (0, len(phones)):
             end = "after the last" if number else "before the first"
             notices.append(f"sound as loud as speech {end} phone is not aligned")

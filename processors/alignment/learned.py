@@ -36,10 +36,9 @@ def _make(config: PreprocessConfig, _root: Path, _folder: Path) -> Align:
         T = int((end_s - start_s) * rate / config.hop_length + 0.5)
         most = min(T, int(_FASTEST * (end_s - start_s)))
         if most < N:
-            raise AlignmentError(
-                f"{N} phones and pauses in {end_s - start_s:.2f} s of speech ({T} frames), at most"
-                f" {most} are possible; does the recording match its text?"
-            )
+            found = f"{N} phones and pauses in {end_s - start_s:.2f} s of speech ({T} frames)"
+            remedy = "does the recording match its text?"
+            raise AlignmentError(f"{found}, at most {most} are possible; {remedy}")
         return Alignment(spoken.phones, np.array([start_s, end_s]), spoken.words)
 
     return trim

@@ -20,11 +20,9 @@ Symbols = Sequence[str]
 
 
 def is_same_text(words: Sequence[str], others: Sequence[str]) -> bool:
-    """Returns whether two transcripts can be of the same text.
+    """Returns whether `MIN_WORDS` of the words or `MIN_LETTERS` of the letters agree in order.
 
-    They can if `MIN_WORDS` of the words or `MIN_LETTERS` of the letters agree in order. Numbers,
-    unknown words (`<unk>`) and other writing systems, such as pinyin for Chinese, cannot be
-    compared.
+    True for what cannot be compared: numbers, `<unk>`, other writing systems (Chinese and pinyin).
     """
     if not is_comparable(words, others):
         return True
@@ -52,8 +50,7 @@ def first_missing_word(
     """Finds the first word of a text that a transcript lacks, and counts the units before it.
 
     A word is missing if an alignment of least edits (Wagner and Fischer 1974) deletes all of its
-    symbols. Phones of other names cannot be compared: then no word is missing. The units of the
-    other transcript are words or phones.
+    symbols; none is where phones have other names. Units are the words or phones of a transcript.
     """
     text, other = [*chain(*words)], [*chain(*units)]
     before = _edits(text, other)  # (S + 1, U + 1)
@@ -97,11 +94,8 @@ def _matcher(first: Sequence[str], second: Sequence[str]) -> SequenceMatcher[str
 
 def _letters(word: str) -> str:
     """Returns small letters without accents; none for `<unk>` and numbers."""
-    if word.startswith("<"):
-        return ""
-    return "".join(
-        char for char in unicodedata.normalize("NFKD", word.casefold()) if char.isalpha()
-    )
+    chars = "" if word.startswith("<") else unicodedata.normalize("NFKD", word.casefold())
+    return "".join(char for char in chars if char.isalpha())
 
 
 def _spelt(words: Sequence[str]) -> list[str]:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import soxr
@@ -41,24 +40,13 @@ _FEWEST_PHONES = 20  # for that check
 
 _PHONES = frozenset((*VOWELS, *CONSONANTS))
 Phones = tuple[str, ...]
-
-
-class PhoneSpan(NamedTuple):
-    """A phone in frames of the model."""
-
-    phone: str  # without stress
-    start: int  # first frame
-    n_frames: int
+PhoneSpan = tuple[str, int, int]  # without stress; its first frame of the model, and their number
 
 
 def align_english(
     config: PreprocessConfig, utterance: Utterance, wav: np.ndarray, spoken: SpokenText
 ) -> Alignment:
-    """Aligns one utterance in ARPAbet; the wav is (S,) float32 in [-1, 1] at the configured rate.
-
-    Raises:
-        AlignmentError: If it is not English, or the recording does not fit the text.
-    """
+    """Aligns one English utterance in ARPAbet; the wav is (S,) float32 in [-1, 1]."""
     if not is_english(utterance.language):
         fault = f"the aligner pocketsphinx knows English, not {utterance.language}"
         raise AlignmentError(f"{fault}; set preprocess.aligner to hmm")
@@ -69,33 +57,31 @@ def align_english(
     if rate != MODEL_RATE:
         wav = soxr.resample(wav, rate, MODEL_RATE)  # another (S,)
     pcm = (np.clip(wav, -1, 1) * 32767).astype("<i2").tobytes()
-    spans_by_word = _align([_without_stress(word) for word in words], pcm)
-    shortest = sum(s.n_frames * FRAME_S <= SHORTEST_PHONE_S for word in spans_by_word for s in word)
+    spans = [*chain(*_align([_without_stress(word) for word in words], pcm))]
+    shortest = sum(n_frames * FRAME_S <= SHORTEST_PHONE_S for _, _, n_frames in spans)
     if n_phones >= _FEWEST_PHONES and shortest > MAX_SHORTEST_SHARE * n_phones:
-        raise AlignmentError(
-            f"text and recording do not fit: {shortest} of {n_phones} phones have"
-            f" the minimum length of {SHORTEST_PHONE_S:.2f} s; does the recording match its text?"
-        )
-    spans = chain.from_iterable(spans_by_word)
-    timed = [[_timed(phone, next(spans), duration_s) for phone in word] for word in words]
+        least = f"the minimum length of {SHORTEST_PHONE_S:.2f} s"
+        fault = f"{shortest} of {n_phones} phones have {least}"
+        remedy = "does the recording match its text?"
+        raise AlignmentError(f"text and recording do not fit: {fault}; {remedy}")
+    times = iter([_times_of(start, n_frames, duration_s) for _, start, n_frames in spans])
+    timed = [[TimedPhone(phone, *next(times)) for phone in word] for word in words]
     return aligner.merge(aligner.aligned_words(spoken, timed), duration_s, config.edge_silence_s)
 
 
 def _without_stress(phones: Sequence[str]) -> Phones:
     bare = tuple(phone.rstrip("012") for phone in phones)
     if unknown := [phone for phone, name in zip(phones, bare, strict=True) if name not in _PHONES]:
-        raise AlignmentError(
-            f"the aligner pocketsphinx does not know the phone {unknown[0]}; it takes ARPAbet"
-            " (preprocess.text.phone_extractor lexicon), other phones need aligner textgrid"
-        )
+        fault = f"the aligner pocketsphinx does not know the phone {unknown[0]}"
+        taken = "ARPAbet (preprocess.text.phone_extractor lexicon)"
+        raise AlignmentError(f"{fault}; it takes {taken}, other phones need aligner textgrid")
     return bare
 
 
-def _timed(phone: str, span: PhoneSpan, duration_s: float) -> TimedPhone:
-    """Returns a phone with its stress, in seconds and without the lead."""
-    start_s = span.start * FRAME_S + LEAD_S if span.start else 0.0
-    end_s = (span.start + span.n_frames) * FRAME_S + LEAD_S
-    return TimedPhone(phone, start_s, min(end_s, duration_s))
+def _times_of(start: int, n_frames: int, duration_s: float) -> tuple[float, float]:
+    """Returns start and end of a phone in seconds, without the lead."""
+    start_s = start * FRAME_S + LEAD_S if start else 0.0
+    return start_s, min((start + n_frames) * FRAME_S + LEAD_S, duration_s)
 
 
 def _align(words: Sequence[Phones], pcm: bytes) -> list[list[PhoneSpan]]:
@@ -117,10 +103,8 @@ class _Recogniser:
         try:
             from pocketsphinx import Config, Decoder
         except ImportError:
-            raise InputError(
-                "preprocess.aligner pocketsphinx needs the package pocketsphinx:"
-                " pip install pocketsphinx"
-            ) from None
+            fault = "preprocess.aligner pocketsphinx needs the package pocketsphinx"
+            raise InputError(f"{fault}: pip install pocketsphinx") from None
         config = Config(
             samprate=MODEL_RATE,
             loglevel="FATAL",
@@ -136,10 +120,7 @@ class _Recogniser:
         self._added: set[Phones] = set()
 
     def align(self, words: Sequence[Phones], pcm: bytes) -> list[list[PhoneSpan]]:
-        """Finds words in 16-bit samples, and then the phones in them.
-
-        Raises RuntimeError if the decoder finds no path through all words.
-        """
+        """Finds words in 16-bit samples, and the phones in them; RuntimeError without a path."""
         for phones in words:
             if phones not in self._added:
                 self._decoder.add_word("_".join(phones), " ".join(phones), True)
@@ -149,11 +130,11 @@ class _Recogniser:
         self._decoder.set_alignment()
         self._run(pcm)
         spans = [
-            (word.name, [PhoneSpan(phone.name, phone.start, phone.duration) for phone in word])
+            (word.name, [(phone.name, phone.start, phone.duration) for phone in word])
             for word in self._decoder.get_alignment()
         ]
         spoken = [phones for name, phones in spans if not name.startswith(("<", "["))]  # no silence
-        if [tuple(span.phone for span in phones) for phones in spoken] != list(words):
+        if [tuple(phone for phone, _, _ in phones) for phones in spoken] != list(words):
             raise RuntimeError("its phones differ from those of the text")
         return spoken
 
@@ -170,10 +151,8 @@ _recogniser = lru_cache(maxsize=len(BEAMS))(_Recogniser)
 
 def _make(config: PreprocessConfig, dataset_root: Path, folder: Path) -> Align:
     if config.text.phone_extractor != "lexicon":
-        raise InputError(
-            "preprocess.aligner pocketsphinx knows English in ARPAbet only; set"
-            " preprocess.text.phone_extractor to lexicon, or preprocess.aligner to hmm"
-        )
+        remedy = "set preprocess.text.phone_extractor to lexicon, or preprocess.aligner to hmm"
+        raise InputError(f"preprocess.aligner pocketsphinx knows English in ARPAbet only; {remedy}")
     _recogniser(BEAMS[0])  # a missing package is reported once, not for every utterance
     return partial(align_english, config)
 

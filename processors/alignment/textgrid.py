@@ -1,16 +1,10 @@
 """The aligner "textgrid": Praat TextGrids, as the Montreal Forced Aligner (MFA) writes them.
 
-Particulars of MFA's files, and how they are treated:
-
-- Silence is `sp`, `sil`, an empty label or a gap: all are equal here.
-- Unknown words are `<unk>`, and their phones `spn`: these become `<spn>`.
-- Tiers and silences end up to half a second after or before the audio's end: they are cut. A phone
-  is cut by 50 ms at most.
-- Intervals may have no length: such phones last 0 s.
-- Words are spelt differently from the text: they are matched by their letters.
-- Without a tier of words, phones are matched instead.
-
-The file's phones are kept where they differ from the lexicon's: they are what is spoken.
+Silence is `sp`, `sil`, an empty label or a gap. The phones `spn` of unknown words become `<spn>`.
+Tiers and silences may end up to half a second before or after the audio's end, phones 50 ms after
+it: they are cut. Intervals may have no length. Words are matched by their letters, or by their
+phones without a tier of words. The file's phones are kept where the lexicon has others: they are
+what is spoken.
 """
 
 import re
@@ -52,10 +46,7 @@ USUAL_TIERS = Tiers()
 
 
 def read_textgrid(path: Path, tiers: Tiers = USUAL_TIERS) -> Grid:
-    """Reads the tiers of words and phones of a TextGrid of either form.
-
-    With a tier `pauses`, which this toolkit exports, the phones are a complete sequence.
-    """
+    """Reads words and phones of a TextGrid of either form, and `pauses`, which Arion exports."""
     # praatio's own objects refuse what MFA writes (intervals past the end or of no length)
     from praatio.utilities.errors import PraatioException
     from praatio.utilities.textgrid_io import parseTextgridStr
@@ -68,20 +59,18 @@ def read_textgrid(path: Path, tiers: Tiers = USUAL_TIERS) -> Grid:
         n_entries = [len(tier["entries"]) for tier in rows]
         if declared and declared != n_entries:
             raise ValueError(f"it declares {declared} intervals in its tiers and holds {n_entries}")
-        tiers_found = [
-            _intervals(rows, tiers.phones, "phone"),
-            _intervals(rows, tiers.words, "word"),
-        ]
+        phones = _intervals(rows, tiers.phones, "phone")
+        words = _intervals(rows, tiers.words, "word")
         pauses = [pause for pause in _intervals(rows, "", "pause") if pause[0]]
         duration_s = float(plain["xmax"])
     except (PraatioException, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise AlignmentError(f"not a complete TextGrid ({error}); make it again", path) from None
-    spoken = [phone for phone in tiers_found[0] if not is_silence(phone[0])]
-    for wanted, intervals in ((tiers.phones or "phones", spoken), (tiers.words, tiers_found[1])):
+        raise AlignmentError(f"not a complete TextGrid ({error}); make it again") from None
+    spoken = [phone for phone in phones if not is_silence(phone[0])]
+    for wanted, intervals in ((tiers.phones or "phones", spoken), (tiers.words, words)):
         if wanted and not intervals:
             names = ", ".join(str(tier["name"]) for tier in rows) or "none"
-            raise AlignmentError(f"nothing in a tier `{wanted}`; its tiers are {names}", path)
-    return make_grid(duration_s, tiers_found[1], sorted([*spoken, *pauses], key=_PLACE))
+            raise AlignmentError(f"nothing in a tier `{wanted}`; its tiers are {names}")
+    return make_grid(duration_s, words, sorted([*spoken, *pauses], key=_PLACE))
 
 
 def textgrid_of(tiers: Mapping[str, Sequence[Span]], duration_s: float) -> str:
@@ -102,21 +91,18 @@ def _read_text(path: Path) -> str:
         is_utf_16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))
         text = content.decode("utf-16" if is_utf_16 else "utf-8-sig")
     except OSError as error:
-        raise AlignmentError(f"{error.strerror}; {_MAKE}", path) from None
+        raise AlignmentError(f"{error.strerror}; {_MAKE}") from None
     except UnicodeDecodeError as error:
-        fault = f"no TextGrid in UTF-8 or UTF-16 ({error}); save it as UTF-8"
-        raise AlignmentError(fault, path) from None
+        fault = f"no TextGrid in UTF-8 or UTF-16 ({error})"
+        raise AlignmentError(f"{fault}; save it as UTF-8") from None
     return text.replace("\r\n", "\n")
 
 
 def _intervals(rows: Sequence[dict[str, Any]], wanted: str, usual: str) -> list[Span]:
-    """Returns the first tier of the wanted or, without one, a usual name; empty if missing.
-
-    MFA puts the speaker before it: `p225 - phones`.
-    """
+    """Returns the first tier of the wanted or, without one, a usual name; empty if missing."""
     names = (wanted.lower(),) if wanted else (usual, f"{usual}s")
     for row in rows:
-        name = row["name"].strip().lower()
+        name = row["name"].strip().lower()  # MFA puts the speaker before it: `p225 - phones`
         if name in names or (not wanted and name.rpartition(" - ")[2].strip() in names):
             intervals = ((text, float(a), float(b)) for a, b, text in row["entries"])
             return sorted(intervals, key=_PLACE)

@@ -1,11 +1,8 @@
 """From phones and words with times, in any file format, to an alignment.
 
-Phones keep the names of the source. There are two kinds of sources:
-
-- Files of other programs have phones and silences. Punctuation comes from the text, and silence
-  at both ends is cut to `edge_silence_s`.
-- Files that this toolkit wrote have the complete sequence with its punctuation, which is used
-  unchanged.
+Phones keep the names of the source. Files of other programs have phones and silences: punctuation
+comes from the text, and silence at both ends is cut to `edge_silence_s`. Files that this toolkit
+wrote have the complete sequence with its punctuation, which is used unchanged.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -99,11 +96,7 @@ def check_text(text: object, utterance: Utterance) -> None:
 def align_grid(
     grid: Grid, spoken: SpokenText, duration_s: float, edge_silence_s: float
 ) -> Alignment:
-    """Joins a source's phones with the words and the punctuation of the text.
-
-    A source is rejected if it differs from the audio by more than `MAX_MISMATCH_S`, a phone ends
-    more than `MAX_CUT_S` after the audio, it lacks a word, or has phones or words of another text.
-    """
+    """Joins a source's phones with words and punctuation of the text; refuses one of another."""
     if not grid.phones:
         raise AlignmentError("it has no phones, only silence; does it belong to this recording?")
     check_times(grid)
@@ -116,10 +109,8 @@ def align_grid(
         f0_hz = np.array(grid.f0_hz) if grid.f0_hz else None
         return Alignment(names, edges, find_words(names, spoken), f0_hz=f0_hz)
     if last.end_s - duration_s > MAX_CUT_S or last.end_s > last.start_s >= duration_s:
-        raise AlignmentError(
-            f"its last phone, {last.name}, lasts from {last.start_s:.3f} to {last.end_s:.3f} s,"
-            f" and the recording ends at {duration_s:.3f} s; {_AGAIN}"
-        )
+        fault = f"its last phone, {last.name}, lasts from {last.start_s:.3f} to {last.end_s:.3f} s"
+        raise AlignmentError(f"{fault}, and the recording ends at {duration_s:.3f} s; {_AGAIN}")
     if grid.words:
         words = _by_words(grid, spoken)
     else:
@@ -134,11 +125,7 @@ def file_aligner(
     read: Callable[[Path, Utterance], Grid],
     remedy: str,
 ) -> aligner.Aligner:
-    """Returns an aligner that reads the alignment of each utterance from a file.
-
-    `folder_of` gets the configuration and the folder of the corpus, `find` the folder of the files;
-    `remedy` is what to do without that folder.
-    """
+    """Returns an aligner that reads files; `remedy` is what to do without their folder."""
 
     def make(config: PreprocessConfig, dataset_root: Path, _folder: Path) -> aligner.Align:
         folder = folder_of(config, dataset_root)
@@ -182,17 +169,13 @@ def _phones_of_words(spoken: SpokenText) -> list[list[str]]:
 
 
 def _check_same(grid: Grid, spoken: SpokenText, duration_s: float) -> None:
-    """Refuses a source of a recording of another length, or of another text.
-
-    One that does not give its length may leave out silence at its end.
-    """
-    last_s = grid.phones[-1].end_s
+    """Refuses a source of a recording of another length, or of another text."""
+    last_s = grid.phones[-1].end_s  # without a length, silence at the end may be left out
     longest = max(last_s, grid.duration_s or (duration_s if last_s < duration_s else 0.0))
     if abs(longest - duration_s) > MAX_MISMATCH_S:
-        raise AlignmentError(
-            f"it lasts {longest:.2f} s, the recording {duration_s:.2f} s (more than"
-            f" {MAX_MISMATCH_S} s of difference); does it belong to this recording?"
-        )
+        fault = f"it lasts {longest:.2f} s, the recording {duration_s:.2f} s"
+        rule = f"more than {MAX_MISMATCH_S} s of difference"
+        raise AlignmentError(f"{fault} ({rule}); does it belong to this recording?")
     n_expected = sum(word.end - word.start for word in spoken.words)
     n_phones = sum(phone.name not in symbols.PAUSES for phone in grid.phones)
     if not MIN_PHONE_RATIO <= n_phones / max(n_expected, 1) <= 1 / MIN_PHONE_RATIO:
@@ -201,10 +184,8 @@ def _check_same(grid: Grid, spoken: SpokenText, duration_s: float) -> None:
     all_s = sum(phone.end_s - phone.start_s for phone in grid.phones)
     unknown_s = sum(p.end_s - p.start_s for p in grid.phones if p.name == symbols.NOISE)
     if unknown_s > MAX_UNKNOWN_SHARE * all_s:
-        raise AlignmentError(
-            f"{unknown_s:.2f} of its {all_s:.2f} s are phones of unknown words (spn); give the"
-            " aligner a dictionary that has the words of this text"
-        )
+        fault = f"{unknown_s:.2f} of its {all_s:.2f} s are phones of unknown words (spn)"
+        raise AlignmentError(f"{fault}; give the aligner a dictionary with the words of this text")
     words = [word.text for word in grid.words]
     if not matching.is_same_text([word.text for word in spoken.words], words):
         words_of_file = " ".join(words)[:_SHOWN]
@@ -227,10 +208,8 @@ def _check_missing(grid: Grid, spoken: SpokenText, duration_s: float) -> None:
         phones = [[matching.UNKNOWN if name == symbols.NOISE else _bare(name)] for name in names]
         missing = matching.first_missing_word(_phones_of_words(spoken), phones)
     else:
-        missing = matching.first_missing_word(
-            [matching.symbols_of(word) for word in words],
-            [matching.symbols_of(label) for label in labels],
-        )
+        spelt = ([matching.symbols_of(word) for word in of] for of in (words, labels))
+        missing = matching.first_missing_word(*spelt)
     if missing is not None:
         index, n_before = missing
         start_s = units[n_before - 1].end_s if n_before else 0.0
@@ -241,7 +220,7 @@ def _check_missing(grid: Grid, spoken: SpokenText, duration_s: float) -> None:
 
 def _by_words(grid: Grid, spoken: SpokenText) -> list[AlignedWord]:
     """Returns the file's words, with the text's punctuation."""
-    words = list(_timed_words(grid))
+    words = [*_timed_words(grid)]
     texts = ([matching.symbols_of(word.text) for word in of] for of in (spoken.words, words))
     matched = matching.match_boundaries(*texts)
     for pause, count in zip(aligner.pauses_after(spoken), matched, strict=True):

@@ -47,10 +47,7 @@ class Audio(NamedTuple):
 
 
 def read_audio(path: Path, config: PreprocessConfig) -> Audio:
-    """Reads a recording of any format, sample rate and number of channels of libsndfile.
-
-    Returns:
-        Mono audio at `config.sample_rate`; channels are averaged, other rates resampled (soxr HQ).
+    """Reads a recording of libsndfile; channels are averaged, other rates resampled (soxr HQ).
 
     Raises:
         AudioError: If the file is missing, damaged, cut short, empty, silent, too short or too
@@ -61,10 +58,8 @@ def read_audio(path: Path, config: PreprocessConfig) -> Audio:
         samples, rate = _read_samples(path, config, notices)
         wav = _to_mono(_check_level(samples, config, notices), notices)
         wav = _to_rate(wav, rate, config, notices)
-        if len(wav) < config.n_fft:
-            raise AudioError(
-                f"{len(wav)} samples are fewer than one analysis window ({config.n_fft})"
-            )
+        if (n := len(wav)) < config.n_fft:
+            raise AudioError(f"{n} samples are fewer than one analysis window ({config.n_fft})")
     except soundfile.LibsndfileError as error:
         fault = f"{path.name}: not readable as audio ({error.error_string})"
         raise AudioError(f"{fault}; copy or export it again") from error
@@ -88,39 +83,35 @@ def _read_samples(
         raise AudioError("the file holds a header and 0 samples; record or convert it again")
     if info.frames == _UNKNOWN_FRAMES:
         raise AudioError("the header gives no length; convert the file to WAV")
-    seconds = info.frames / info.samplerate
-    if seconds < config.min_seconds:
-        raise AudioError(
-            f"{seconds:.3f} s is too short (preprocess.min_seconds is {config.min_seconds:g})"
-        )
-    if seconds > config.max_seconds:
-        fault = f"{seconds:.1f} s is too long (preprocess.max_seconds is {config.max_seconds:g})"
+    seconds, least, most = info.frames / info.samplerate, config.min_seconds, config.max_seconds
+    if seconds < least:
+        raise AudioError(f"{seconds:.3f} s is too short (preprocess.min_seconds is {least:g})")
+    if seconds > most:
+        fault = f"{seconds:.1f} s is too long (preprocess.max_seconds is {most:g})"
         raise AudioError(f"{fault}; cut it into sentences")
     samples, rate = soundfile.read(path, dtype="float32", always_2d=True)  # (S, C)
     if len(samples) < _WHOLE_SHARE * info.frames:  # of MP3, an estimate
-        raise AudioError(
-            f"cut short: the header promises {info.frames} samples, the file holds {len(samples)};"
-            " copy it again"
-        )
+        raise _cut_short(f"{info.frames} samples", len(samples))
     return samples, rate
+
+
+def _cut_short(promised: str, n_held: int) -> AudioError:
+    fault = f"the header promises {promised}, the file holds {n_held}"
+    return AudioError(f"cut short: {fault}; copy it again")
 
 
 def _check_level(samples: np.ndarray, config: PreprocessConfig, notices: list[str]) -> np.ndarray:
     """Returns samples (S, C) within [-1, 1]."""
     finite = np.isfinite(samples).all(axis=1)
     if not finite.all():
-        raise AudioError(
-            f"{np.count_nonzero(~finite)} samples are NaN or infinite, the first is number"
-            f" {np.argmin(finite)}; export the file again"
-        )
+        fault = f"{np.count_nonzero(~finite)} samples are NaN or infinite"
+        raise AudioError(f"{fault}, the first is number {np.argmin(finite)}; export the file again")
     # no absolute values: they would copy a long recording
     peak = max(float(samples.max()), -float(samples.min()))
     if peak > 1:
         if not config.rescale:
-            raise AudioError(
-                f"the peak is {peak:.3g}, beyond full scale (1.0); lower the level, or set"
-                " preprocess.rescale to scale such files down"
-            )
+            remedy = "lower the level, or set preprocess.rescale to scale such files down"
+            raise AudioError(f"the peak is {peak:.3g}, beyond full scale (1.0); {remedy}")
         notices.append(f"peak {peak:.3g} scaled down to 1.0")
         return samples / peak
     clipped = np.count_nonzero((samples >= _FULL_SCALE) | (samples <= -_FULL_SCALE)) / samples.size
@@ -168,11 +159,8 @@ def _to_rate(
 def write_wav(path: Path, wav: np.ndarray, sample_rate: int, tag: str = "") -> float:
     """Writes mono audio (S,) as 16-bit WAV, atomically; scaled down, not clipped, beyond [-1, 1].
 
-    Args:
-        tag: Text for the metadata of the file, as in `write_audio`.
-
-    Returns:
-        Gain that was applied: 1.0 unless the peak exceeds 1.
+    Returns the gain that was applied: 1.0 unless the peak exceeds 1. The tag is that of
+    `write_audio`.
     """
     with np.errstate(invalid="ignore"):  # of a signalling NaN, which is refused below
         wav = np.asarray(wav, dtype=np.float64)
@@ -188,13 +176,7 @@ def write_wav(path: Path, wav: np.ndarray, sample_rate: int, tag: str = "") -> f
 def write_wav_blocks(
     path: Path, blocks: Iterable[np.ndarray], sample_rate: int, tag: str = ""
 ) -> int:
-    """Writes a 16-bit WAV atomically from mono blocks, and returns the number of samples.
-
-    Samples are clipped to [-1, 1].
-
-    Args:
-        tag: Text for the metadata of the file, as in `write_audio`.
-    """
+    """Writes a 16-bit WAV atomically from mono blocks, clipped; returns the number of samples."""
     # the peak of all blocks is not known in time to scale them
     clipped = (to_pcm16(np.clip(block, -1, 1)) for block in blocks)
     write_audio(path, clipped, sample_rate, tag)
@@ -202,11 +184,7 @@ def write_wav_blocks(
 
 
 def check_length(path: Path) -> bool:
-    """Compares the length of the audio in the header of a file with the file.
-
-    Returns:
-        False if the header gives no length, since the file was written to a pipe.
-    """
+    """Compares the length in the header of a file with the file; False: the header gives none."""
     with path.open("rb") as file:
         audio = _audio_chunk(file)
         file.seek(0)
@@ -218,10 +196,7 @@ def check_length(path: Path) -> bool:
         return True
     if len(audio) >= _STREAMED:
         return False
-    raise UtteranceError(
-        f"cut short: the header promises {len(audio)} bytes of audio, the file holds"
-        f" {size - audio.start}; copy it again"
-    )
+    raise _cut_short(f"{len(audio)} bytes of audio", size - audio.start)
 
 
 def _check_logged_length(path: Path) -> bool:
@@ -232,10 +207,7 @@ def _check_logged_length(path: Path) -> bool:
         if declared >= _STREAMED:
             return False
         if declared - actual > _PADDING:
-            raise UtteranceError(
-                f"cut short: the header promises {declared} bytes or samples, the file holds"
-                f" {actual}; copy it again"
-            )
+            raise _cut_short(f"{declared} bytes or samples", actual)
     return True
 
 

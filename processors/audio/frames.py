@@ -16,12 +16,9 @@ class SpanError(UtteranceError):
 
 
 def cut_span(wav: np.ndarray, start: int, n_frames: int, mel: MelConfig) -> np.ndarray:
-    """Cuts whole frames out of a recording (S,) from sample `start` on, which may be below 0.
+    """Cuts whole frames out of a recording (S,): (n_frames * hop_length,) from sample `start` on.
 
-    Less than two hops beyond its ends are reflected.
-
-    Returns:
-        (n_frames * hop_length,).
+    `start` may be below 0: less than two hops beyond the ends are reflected.
     """
     end = start + n_frames * mel.hop_length
     before, after = max(0, -start), max(0, end - len(wav))
@@ -33,10 +30,7 @@ def cut_span(wav: np.ndarray, start: int, n_frames: int, mel: MelConfig) -> np.n
 
 
 def mel_of(wav: np.ndarray, mel: MelSpectrogram, piece: int = _PIECE_FRAMES) -> np.ndarray:
-    """Computes a log-mel piece by piece, so that an hour takes no more memory than a minute.
-
-    (T * hop_length,) float32 in [-1, 1] -> (M, T) float32.
-    """
+    """Computes a log-mel piece by piece, (T * hop_length,) float32 in [-1, 1] -> (M, T) float32."""
     hop = mel.config.hop_length
     T = len(wav) // hop
     margin = -(-mel.config.n_fft // hop)  # frames that the reflection at a piece's edge reaches

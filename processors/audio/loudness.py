@@ -16,11 +16,10 @@ _RELATIVE_GATE_LU = -10.0
 
 
 def loudness(pieces: Iterable[np.ndarray], sample_rate: int) -> tuple[float, float]:
-    """Measures one channel that comes in pieces, (n,) each.
+    """Measures one channel that comes in pieces, (n,) each (BS.1770-4, eq. 3 to 7).
 
-    Returns:
-        Integrated loudness in LUFS, -inf below the absolute gate and of less than 0.4 s, and the
-        largest absolute sample.
+    Returns the integrated loudness in LUFS, -inf below the absolute gate and of less than 0.4 s,
+    and the largest absolute sample.
     """
     sections = k_weighting(sample_rate)
     state, peak = np.zeros((len(sections), 2)), 0.0
@@ -33,7 +32,15 @@ def loudness(pieces: Iterable[np.ndarray], sample_rate: int) -> tuple[float, flo
         n_whole = len(rest) // n_step * n_step
         powers.append(np.square(rest[:n_whole]).reshape(-1, n_step).mean(axis=1))
         rest = rest[n_whole:]
-    return _integrated(np.concatenate(powers) if powers else np.zeros(0)), peak
+    steps = np.concatenate([np.zeros(0), *powers])  # power of each 0.1 s, (T,)
+    if len(steps) < _STEPS:
+        return -math.inf, peak
+    blocks = np.convolve(steps, np.full(_STEPS, 1 / _STEPS), mode="valid")  # (T - 3,)
+    blocks = blocks[blocks > 10 ** ((_ABSOLUTE_GATE_LUFS - _OFFSET_DB) / 10)]
+    if not len(blocks):
+        return -math.inf, peak
+    relative_gate = float(blocks.mean()) * 10 ** (_RELATIVE_GATE_LU / 10)
+    return _OFFSET_DB + 10 * math.log10(blocks[blocks > relative_gate].mean()), peak
 
 
 def mastering_gain_db(lufs: float, peak: float) -> float:
@@ -58,15 +65,3 @@ def k_weighting(sample_rate: int) -> np.ndarray:
     k, q = math.tan(math.pi * 38.13547087602444 / sample_rate), 0.5003270373238773
     poles = np.array([1 + k / q + k * k, 2 * (k * k - 1), 1 - k / q + k * k])
     return np.stack([shelf / shelf[3], [1, -2, 1, *poles / poles[0]]])
-
-
-def _integrated(steps: np.ndarray) -> float:
-    """Averages the gated blocks (BS.1770-4, eq. 3 to 7), from the power of each 0.1 s, (T,)."""
-    if len(steps) < _STEPS:
-        return -math.inf
-    powers = np.convolve(steps, np.full(_STEPS, 1 / _STEPS), mode="valid")  # (T - 3,)
-    powers = powers[powers > 10 ** ((_ABSOLUTE_GATE_LUFS - _OFFSET_DB) / 10)]
-    if not len(powers):
-        return -math.inf
-    relative_gate = float(powers.mean()) * 10 ** (_RELATIVE_GATE_LU / 10)
-    return _OFFSET_DB + 10 * math.log10(powers[powers > relative_gate].mean())

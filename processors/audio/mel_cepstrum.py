@@ -26,15 +26,11 @@ _CHUNK_FRAMES = 256  # bounds the memory, and fits into caches
 def log_envelopes(
     wav: np.ndarray, sample_rate: int, f0: np.ndarray, hop_length: int, floor: float
 ) -> Iterator[np.ndarray]:
-    """Yields log power envelopes of all frames, in chunks.
+    """Yields log power envelopes of all T frames in chunks, (t, N_FFT / 2 + 1), nats.
 
-    Args:
-        wav: (S,), at least one sample.
-        f0: Hz, 0 where unvoiced, (T,); frame t is centred on sample t * hop_length.
-        floor: Variance of white noise that is added to the power, above 0.
-
-    Yields:
-        (t, N_FFT / 2 + 1), nats, T rows in all; white noise has its variance in each bin.
+    Of a wav, (S,), and its f0 in Hz, 0 where unvoiced, (T,); frame t is centred on sample
+    t * hop_length. `floor`, above 0, is the variance of white noise that is added to the power;
+    white noise has its variance in each bin.
     """
     lowest = _PERIODS_PER_WINDOW * sample_rate / (N_FFT - 3)  # longer periods exceed the FFT
     f0 = np.where(f0 > lowest, f0, UNVOICED_F0_HZ).astype(np.float64)  # (T,)
@@ -101,10 +97,7 @@ def _liftered(log_power: np.ndarray, f0: np.ndarray) -> np.ndarray:
 
 
 def mel_cepstra(log_power: np.ndarray, sample_rate: int) -> np.ndarray:
-    """Returns mel-cepstra of power envelopes, (T, ORDER + 1); coefficient 0 is the level.
-
-    `log_power` is the logarithm of the power from 0 Hz to half of the sample rate, (T, K), nats.
-    """
+    """Returns mel-cepstra, (T, ORDER + 1), of log power, nats, from 0 Hz to half rate, (T, K)."""
     return log_power @ _analysis(log_power.shape[1], mel_alpha(sample_rate))
 
 
@@ -118,22 +111,18 @@ def mel_alpha(sample_rate: int) -> float:
     share = np.arange(1, 1001) / 1000  # of half the sample rate
     mel = np.log1p(share * sample_rate / 2000)
     alphas = np.arange(0, 1000)[:, None] / 1000
-    warped = share + 2 / np.pi * np.arctan2(
-        alphas * np.sin(np.pi * share), 1 - alphas * np.cos(np.pi * share)
-    )  # (1000, 1000), phase of the all-pass filter
+    sine, cosine = alphas * np.sin(np.pi * share), 1 - alphas * np.cos(np.pi * share)
+    warped = share + 2 / np.pi * np.arctan2(sine, cosine)  # (1000, 1000), of the all-pass filter
     return float(alphas[((warped - mel / mel[-1]) ** 2).mean(axis=1).argmin(), 0])
 
 
 @functools.cache
 def _analysis(n_bins: int, alpha: float) -> np.ndarray:
-    """Returns the matrix from log-powers to mel-cepstra, (n_bins, ORDER + 1).
-
-    In the variable x of the warped axis a delay is (alpha + x) / (1 + alpha x), and n delays are
-    the n-th power of that series: row n of `warping` holds its coefficients (Oppenheim, Johnson
-    1972).
-    """
+    """Returns the matrix from log-powers to mel-cepstra, (n_bins, ORDER + 1)."""
     cepstra = np.fft.irfft(np.eye(n_bins))[:, :n_bins]  # (K, K), row k is that of bin k alone
     cepstra[:, [0, -1]] /= 2  # other bins include negative times; power is a square
+    # in the variable x of the warped axis a delay is (alpha + x) / (1 + alpha x), and n delays are
+    # its n-th power, whose coefficients are row n of `warping` (Oppenheim, Johnson 1972)
     powers = np.arange(ORDER)
     series = np.append(alpha, (1 - alpha**2) * (-alpha) ** powers)  # (ORDER + 1,)
     warping = np.zeros((n_bins, ORDER + 1))

@@ -74,13 +74,8 @@ def _dio(
     pyworld = require_extractor("pyworld")
     # WORLD's frames are 0, 1, 2 ... periods after the first sample
     samples = np.ascontiguousarray(wav[round(first) :], dtype=np.float64)
-    rough, times = pyworld.dio(
-        samples,
-        mel.sample_rate,
-        f0_floor=f0_min,
-        f0_ceil=f0_max,
-        frame_period=1000 * mel.hop_length / mel.sample_rate,
-    )
+    period_ms = 1000 * mel.hop_length / mel.sample_rate
+    rough, times = pyworld.dio(samples, mel.sample_rate, f0_min, f0_max, frame_period=period_ms)
     f0 = pyworld.stonemask(samples, rough, times, mel.sample_rate)[:n_frames]
     return np.pad(f0, (0, n_frames - len(f0))).astype(np.float32)
 
@@ -90,6 +85,5 @@ def require_extractor(method: Literal["parselmouth", "pyworld"]) -> Any:  # noqa
     try:
         return importlib.import_module(method)
     except ImportError as error:  # pyworld up to 0.3.5 also needs pkg_resources
-        raise InputError(
-            f"preprocess.pitch_extractor {method} cannot be used ({error}): {_REMEDIES[method]}"
-        ) from None
+        fault = f"preprocess.pitch_extractor {method} cannot be used ({error})"
+        raise InputError(f"{fault}: {_REMEDIES[method]}") from None

@@ -63,11 +63,8 @@ def synthetic_tag(model: str, licence: str) -> str:
 def write_audio(path: Path, pieces: Iterable[np.ndarray], sample_rate: int, tag: str = "") -> None:
     """Writes pieces (n,) in [-1, 1] atomically, in the format of the suffix, one of `FORMATS`.
 
-    The same wav and tag give the same bytes.
-
-    Args:
-        pieces: Floats, or int16 for formats with 16-bit samples.
-        tag: Text of `synthetic_tag`, in RIFF INFO, Vorbis comments or ID3; raw samples have none.
+    They are floats, or int16 for formats with 16-bit samples. `tag` is the text of `synthetic_tag`,
+    in RIFF INFO, Vorbis comments or ID3. The same wav and tag give the same bytes.
     """
     format = path.suffix[1:].lower()
     with replacing(path) as temporary, _File(temporary, "wb+") as file:
@@ -98,11 +95,8 @@ def encoded(
 
 
 def stream_delay_s(format: str, sample_rate: int) -> float:
-    """Returns how much later sound is heard in `encoded` than it is in the wav.
-
-    LAME's delay and that of decoders, which a stream of MP3 cannot name: the header that does has
-    the length, too. Its place is an empty frame. All other formats, and files, have no delay.
-    """
+    """Returns how much later sound is heard in `encoded` than it is in the wav: 0 but of MP3."""
+    # an empty frame in place of the header with the length, and the delay of LAME and decoders
     frame = 576 if sample_rate < 32000 else 1152
     return (frame + 576 + 529) / sample_rate if format == "mp3" else 0.0
 
@@ -130,11 +124,7 @@ def play(pieces: Iterable[np.ndarray], sample_rate: int) -> None:
 
 
 def _write(
-    file: "_File | _Stream",
-    pieces: Iterable[np.ndarray],
-    format: str,
-    sample_rate: int,
-    tag: str,
+    file: "_File | _Stream", pieces: Iterable[np.ndarray], format: str, sample_rate: int, tag: str
 ) -> Iterator[None]:
     """Writes pieces, and yields after each with samples and after the end."""
     import soundfile
@@ -147,17 +137,10 @@ def _write(
         import soxr
 
         resampler = soxr.ResampleStream(sample_rate, rate, 1)
-    with soundfile.SoundFile(
-        file,
-        "w",
-        rate,
-        channels=1,
-        subtype=chosen.subtype,
-        endian="LITTLE" if format == "pcm" else None,
-        format=chosen.container,
-        compression_level=chosen.compression_level,
-        bitrate_mode=chosen.bitrate_mode,
-    ) as sound:
+    endian = "LITTLE" if format == "pcm" else None
+    layout = {"subtype": chosen.subtype, "endian": endian, "format": chosen.container}
+    quality = {"compression_level": chosen.compression_level, "bitrate_mode": chosen.bitrate_mode}
+    with soundfile.SoundFile(file, "w", rate, 1, **layout, **quality) as sound:
         if tag and format != "pcm":
             sound.software, sound.comment = _SOFTWARE, tag
         for piece in pieces:

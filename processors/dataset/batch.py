@@ -6,7 +6,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-from torch.nn.utils.rnn import pad_sequence
 
 from processors.dataset.sampler import Shape, fitting
 from utils.errors import InputError
@@ -69,42 +68,32 @@ def collate(items: Sequence[TtsItem], log_floor: float, shapes: Sequence[Shape] 
     Mels are padded with `log_floor`, silence. An utterance that contradicts itself, or lacks
     durations that others have, is an InputError; shapes that are too small are a ValueError.
     """
-    for item in items:
-        _check(item)
     durations = [item.durations for item in items if item.durations is not None]
     for item in items:
+        _check(item)
         if durations and item.durations is None:
             _fail(item, "no durations, where other utterances have them")
-    mels = [item.mel.T for item in items]  # (T, M) each
-    batch = TtsBatch(
+    phone_lengths = [len(item.phone_ids) for item in items]
+    mel_lengths = [item.mel.shape[1] for item in items]
+    N, T = max(phone_lengths), max(mel_lengths)
+    if shapes:
+        N, T = fitting(shapes, N, T)
+    return TtsBatch(
         ids=tuple(item.id for item in items),
-        phone_ids=pad_sequence([item.phone_ids for item in items], batch_first=True),
-        phone_lengths=torch.tensor([len(item.phone_ids) for item in items]),
+        phone_ids=_padded([item.phone_ids for item in items], N),
+        phone_lengths=torch.tensor(phone_lengths),
         speaker_ids=torch.tensor([item.speaker_id for item in items]),
-        durations=pad_sequence(durations, batch_first=True) if durations else None,
-        mel=pad_sequence(mels, batch_first=True, padding_value=log_floor).mT.contiguous(),
-        mel_lengths=torch.tensor([item.mel.shape[1] for item in items]),
-        f0=pad_sequence([item.f0 for item in items], batch_first=True),
-        energy=pad_sequence([item.energy for item in items], batch_first=True),
+        durations=_padded(durations, N) if durations else None,
+        mel=_padded([item.mel for item in items], T, log_floor),
+        mel_lengths=torch.tensor(mel_lengths),
+        f0=_padded([item.f0 for item in items], T),
+        energy=_padded([item.energy for item in items], T),
     )
-    if not shapes:
-        return batch
-    N, T = batch.phone_ids.shape[1], batch.mel.shape[2]
-    return pad_batch(batch, fitting(shapes, N, T), log_floor)
 
 
-def pad_batch(batch: TtsBatch, shape: Shape, log_floor: float) -> TtsBatch:
-    """Adds padding to a batch; that of mels is `log_floor`."""
-    phones = 0, shape.phones - batch.phone_ids.shape[1]
-    frames = 0, shape.frames - batch.mel.shape[2]
-    durations = batch.durations
-    return batch._replace(
-        phone_ids=F.pad(batch.phone_ids, phones),
-        durations=None if durations is None else F.pad(durations, phones),
-        mel=F.pad(batch.mel, frames, value=log_floor),
-        f0=F.pad(batch.f0, frames),
-        energy=F.pad(batch.energy, frames),
-    )
+def _padded(rows: Sequence[Tensor], length: int, value: float = 0.0) -> Tensor:
+    """Stacks tensors (..., L) of any length up to that of the batch."""
+    return torch.stack([F.pad(row, (0, length - row.shape[-1]), value=value) for row in rows])
 
 
 def collate_vocoder(
@@ -117,13 +106,10 @@ def collate_vocoder(
             _fail(item, f"{S} samples and {T} frames; expected {hop_length} samples per frame")
         if not bool(item.mel.isfinite().all()):
             _fail(item, "mel holds numbers that are not finite")
-    mels = [item.mel.T for item in items]  # (T, M) each
-    return VocoderBatch(
-        ids=tuple(item.id for item in items),
-        mel=pad_sequence(mels, batch_first=True, padding_value=log_floor).mT.contiguous(),
-        mel_lengths=torch.tensor([item.mel.shape[1] for item in items]),
-        wav=pad_sequence([item.wav for item in items], batch_first=True),
-    )
+    lengths = [item.mel.shape[1] for item in items]
+    mel = _padded([item.mel for item in items], max(lengths), log_floor)
+    wav = _padded([item.wav for item in items], max(lengths) * hop_length)
+    return VocoderBatch(tuple(item.id for item in items), mel, torch.tensor(lengths), wav)
 
 
 def _check(item: TtsItem) -> None:

@@ -54,10 +54,9 @@ class FeatureDataset(Dataset[TtsItem]):
         self.ids = tuple(id for chosen in ids for id in chosen)
         self.lengths = np.zeros(len(self._places), dtype=np.int64)
         for item, (store, position) in enumerate(self._places):
-            if store.speakers[position] not in self._speaker_ids:
-                spoken = f"{store.ids[position]}, {store.speakers[position]!r}"
-                fault = f"the speaker of {spoken}, is not among the speakers of this model"
-                raise InputError(f"{store.folder}: {fault}")
+            if (speaker := store.speakers[position]) not in self._speaker_ids:
+                fault = f"the speaker of {store.ids[position]}, {speaker!r}, is not among the"
+                raise InputError(f"{store.folder}: {fault} speakers of this model")
             frames, phones = int(store.frames[position]), int(store.phones_count[position])
             is_cropped = 0 < crop_phones < phones
             self.lengths[item] = -(-frames * crop_phones // phones) if is_cropped else frames
@@ -73,13 +72,11 @@ class FeatureDataset(Dataset[TtsItem]):
             raise InputError(f"{features.id}: {error}") from error
         durations = features.durations
         return TtsItem(
-            id=features.id,
-            phone_ids=torch.tensor(phone_ids, dtype=torch.int64),
-            speaker_id=self._speaker_ids[features.speaker],
-            durations=None if durations is None else torch.from_numpy(durations),
-            mel=torch.from_numpy(features.mel),
-            f0=torch.from_numpy(features.f0),
-            energy=torch.from_numpy(features.energy),
+            features.id,
+            torch.tensor(phone_ids, dtype=torch.int64),
+            self._speaker_ids[features.speaker],
+            None if durations is None else torch.from_numpy(durations),
+            *map(torch.from_numpy, (features.mel, features.f0, features.energy)),
         )
 
     def features(self, draw: Draw) -> Features:
@@ -109,10 +106,7 @@ class FeatureDataset(Dataset[TtsItem]):
 
 
 def crop(features: Features, n_phones: int, generator: np.random.Generator) -> Features:
-    """Returns a random run of `n_phones` phones and their frames; shorter utterances stay whole.
-
-    A run without frames (phones of duration 0 only) is widened to the nearest phone that has some.
-    """
+    """Returns a random run of up to `n_phones` phones with their frames; widened if it has none."""
     N, durations = len(features.phones), features.durations
     if n_phones >= N:
         return features
@@ -124,9 +118,8 @@ def crop(features: Features, n_phones: int, generator: np.random.Generator) -> F
     while edges[first] == edges[last]:
         first, last = max(0, first - 1), min(N, last + 1)
     frames = slice(int(edges[first]), int(edges[last]))
-    return Features(
-        id=features.id,
-        speaker=features.speaker,
+    return replace(
+        features,
         phones=features.phones[first:last],
         durations=durations[first:last],
         mel=np.ascontiguousarray(features.mel[:, frames]),
@@ -139,10 +132,8 @@ class SegmentDataset(Dataset[VocoderItem]):
     """Random segments of recordings, by `Draw(epoch, item)`; all are of the same length.
 
     A segment is a function of (seed, epoch, utterance id, its number). Shorter recordings are
-    followed by silence: the wav by 0, the mel by the log floor. May be copied to worker processes.
-
-    An epoch has `per_second` segments for each second of a recording, per store; 0: one of each
-    recording, however long.
+    followed by silence. An epoch has `per_second` segments for each second of a recording, per
+    store; 0: one of each recording, however long. May be copied to worker processes.
     """
 
     def __init__(
@@ -172,16 +163,12 @@ class SegmentDataset(Dataset[VocoderItem]):
     def __getitem__(self, draw: Draw) -> VocoderItem:
         store, position, segment = self._places[draw.item]
         surplus = int(store.frames[position]) - self._n_frames
-        first = 0
-        if surplus > 0:
-            seed = derived_seed("segment", self._seed, draw.epoch, self.ids[draw.item], segment)
-            first = int(np.random.default_rng(seed).integers(surplus + 1))
+        seed = derived_seed("segment", self._seed, draw.epoch, self.ids[draw.item], segment)
+        first = int(np.random.default_rng(seed).integers(max(surplus, 0) + 1))
         item = _item(store.read(position, first, self._n_frames))
-        if surplus >= 0:
-            return item
-        hop = store.mel.hop_length
-        mel = F.pad(item.mel, (0, -surplus), value=self._log_floor)
-        return VocoderItem(item.id, mel, F.pad(item.wav, (0, -surplus * hop)))
+        missing = max(-surplus, 0)
+        mel = F.pad(item.mel, (0, missing), value=self._log_floor)
+        return VocoderItem(item.id, mel, F.pad(item.wav, (0, missing * store.mel.hop_length)))
 
 
 class MelWavDataset(Dataset[VocoderItem]):
@@ -215,8 +202,5 @@ def _places(stores: Sequence[S], ids: Sequence[Sequence[str]]) -> list[tuple[S, 
 
 
 def _item(recording: MelWav) -> VocoderItem:
-    return VocoderItem(
-        id=recording.id,
-        mel=torch.from_numpy(recording.mel),
-        wav=torch.from_numpy(from_pcm16(recording.wav)),
-    )
+    mel, wav = torch.from_numpy(recording.mel), torch.from_numpy(from_pcm16(recording.wav))
+    return VocoderItem(recording.id, mel, wav)

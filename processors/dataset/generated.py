@@ -1,7 +1,7 @@
 """Generated data with the lengths of LJSpeech: training and benchmarks without a corpus.
 
-Of the features for acoustic models, each symbol has a spectrum, a length and a pitch. Recordings
-for vocoders are harmonics and noise that change as in speech.
+For acoustic models, each symbol has a spectrum, a length and a pitch; for vocoders, recordings are
+harmonics and noise that change as in speech.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,11 +40,7 @@ _HARMONICS = 16
 
 
 def ljspeech_lengths(n_utterances: int, mel: MelConfig) -> tuple[np.ndarray, np.ndarray]:
-    """Returns lengths spread evenly over those of LJSpeech, from the shortest to the longest.
-
-    Returns:
-        Frames, (K,) int64, and phones, (K,) int64, at most as many as frames.
-    """
+    """Returns frames, and as many phones or fewer, (K,) int64 each, spread over LJSpeech's."""
     if not 2 <= n_utterances <= N_LJSPEECH:  # to train and to validate
         raise InputError(f"{n_utterances} generated utterances: expected 2 to {N_LJSPEECH}")
     table = np.loadtxt(_LENGTHS, delimiter=",", skiprows=1, dtype=np.int64)
@@ -62,14 +58,10 @@ def split_evenly(ids: Sequence[str]) -> Splits:
 
 
 class GeneratedStore:
-    """What generated utterances have in common with a `Store`, whose attributes they have.
-
-    `name` is that of the dataset that they replace, and of their only speaker; `folder` is a name
-    for messages. Another seed gives other utterances of the same lengths, the shortest first.
-    """
+    """What generated utterances have in common with a `Store`; `name` is dataset and speaker."""
 
     def __init__(self, name: str, n_utterances: int, mel: MelConfig, *, seed: int = 0) -> None:
-        self.folder = Path("generated data") / name
+        self.folder = Path("generated data") / name  # for messages
         self.mel = mel
         self.ids = tuple(f"generated-{number:05d}" for number in range(n_utterances))
         self.speakers = (name,) * n_utterances
@@ -137,16 +129,12 @@ class GeneratedFeatures(GeneratedStore):
         f0 = sounds.pitch[spoken] * np.linspace(1, 1 - _DECLINATION, T)
         f0 *= generator.normal(1, 0.02, T)
         energy = sounds.energy[spoken] * generator.uniform(0.8, 1.2, T)
-        f0 = np.where(f0 > 0, f0.clip(*self._f0_range), 0).astype(np.float32)
-        return Features(
-            id=id,
-            speaker=self.speakers[position],
-            phones=tuple(self.symbols[index] for index in chosen),
-            durations=durations if self.timed else None,
-            mel=np.maximum(mel, self.mel.log_floor_value).astype(np.float32),
-            f0=f0,
-            energy=energy.astype(np.float32),
-        )
+        f0 = np.where(f0 > 0, f0.clip(*self._f0_range), 0)
+        mel = np.maximum(mel, self.mel.log_floor_value)
+        phones = tuple(self.symbols[index] for index in chosen)
+        timed, speaker = durations if self.timed else None, self.speakers[position]
+        contours = f0.astype(np.float32), energy.astype(np.float32)
+        return Features(id, speaker, phones, timed, mel.astype(np.float32), *contours)
 
     def read_phones(self, key: str | int) -> tuple[str, ...]:
         """Returns the symbols of an utterance."""
@@ -179,11 +167,7 @@ class GeneratedFeatures(GeneratedStore):
 
 
 class GeneratedRecordings(GeneratedStore):
-    """Recordings that training reads like those of a MelWavStore; nothing is on disk.
-
-    All are parts of one sound, made once per process, with its mel; which part is a function of
-    (seed, id).
-    """
+    """Recordings that training reads as those of a MelWavStore: parts of one sound and its mel."""
 
     def read(self, key: str | int, first: int = 0, n_frames: int | None = None) -> MelWav:
         """Generates one recording, or some frames of it, by id or position."""

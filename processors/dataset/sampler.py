@@ -3,9 +3,8 @@
 Random batches waste a third of LJSpeech on padding; batches of similar length, under 3 %.
 
 A compiled network is compiled again for each new shape of its input. With fixed shapes an epoch has
-a few of them: each utterance is padded to the smallest shape that holds it. Every shape is larger
-than the one before in both dimensions, so that a batch of a large shape can take shorter
-utterances too.
+a few of them, each larger than the one before in both dimensions, so that a batch of a large shape
+can take shorter utterances too. Each utterance is padded to the smallest one that holds it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -80,13 +79,11 @@ def fitting(shapes: Sequence[Shape], phones: int, frames: int) -> Shape:
 class FixedBatches:
     """The batches of an epoch: always of the same shapes, filled with other utterances each epoch.
 
-    A batch of a shape holds as many utterances as the frame budget allows, so that all shapes take
-    about the same memory. Where the utterances of a shape do not fill its last batch, those of the
-    next smaller one do; those of the smallest shape are divided into batches that differ by at most
-    one utterance. So there is one batch shape more than shapes, at most, and every utterance comes
-    once. The number of batches is a multiple of `multiple`; where the corpus is too small for that,
-    there are fewer shapes than `n_shapes`, or the last batches exceed the budget.
-
+    A batch of a shape holds as many utterances as the frame budget allows. Where those of a shape
+    do not fill its last batch, those of the next smaller one do; those of the smallest shape are
+    divided into batches that differ by at most one. So every utterance comes once, and there is one
+    batch shape more than shapes, at most. The number of batches is a multiple of `multiple`; where
+    the corpus is too small for that, there are fewer shapes, or the last batches exceed the budget.
     `phones` and `frames` are the largest numbers of each utterance, (K,).
     """
 
@@ -119,10 +116,8 @@ class FixedBatches:
 def _batch_sizes(
     of_items: np.ndarray, shapes: Sequence[Shape], budget: int, multiple: int
 ) -> list[int] | None:
-    """Returns utterances in each batch; None if the smallest shape cannot make up the multiple.
-
-    `of_items` is the index of the shape of each utterance, in descending order, (K,).
-    """
+    """Returns utterances in each batch; None if the smallest shape cannot make up the multiple."""
+    # of_items: index of the shape of each utterance, in descending order, (K,)
     most = [max(1, budget // shape.frames) for shape in shapes]
     sizes: list[int] = []
     n_placed = 0
@@ -152,15 +147,12 @@ class FrameBudgetSampler:
 
     A batch holds as many utterances as `items x longest <= budget` allows; a longer utterance has a
     batch of its own. Every utterance comes once per epoch. The number of batches is brought to a
-    multiple of `processes x window`, never by repeating or dropping any: every process has the same
-    number of whole windows. The batches with the most utterances are halved; where there are too
-    few utterances for that, the batches with the fewest frames are joined and exceed the budget.
+    multiple of `processes x window`: the batches with the most utterances are halved; where there
+    are too few utterances for that, those with the fewest frames are joined and exceed the budget.
     In the first epoch the longest batches make the first update, so that a lack of memory shows at
     once. Two processes have the same updates as one with a window of twice the size; fewer
-    utterances than micro-batches in one update are an InputError.
-
-    Sharding by process is done here, and there is no `batch_size` attribute: accelerate's own
-    sharding loses batches of varying size.
+    utterances than micro-batches in one update are an InputError. There is no `batch_size`
+    attribute: accelerate's own sharding by process loses batches of varying size.
 
     Args:
         budget: Frames per batch, padding included.
@@ -187,27 +179,20 @@ class FrameBudgetSampler:
         self.processes = processes
         self.n_frames = int(self._lengths.sum())
         self._rank = rank
-        self._epoch = 0
-        self._start = 0
+        self._epoch = self._start = 0
         if len(self._lengths) < self._multiple:
-            raise InputError(
-                f"{len(self._lengths)} training utterances cannot fill one update of {processes} "
-                f"processes x {window} micro-batches; use fewer processes or a smaller "
-                "train.gradient_accumulation_step"
-            )
+            update = f"one update of {processes} processes x {window} micro-batches"
+            fault = f"{len(self._lengths)} training utterances cannot fill {update}"
+            remedy = "use fewer processes or a smaller train.gradient_accumulation_step"
+            raise InputError(f"{fault}; {remedy}")
         self.fixed = None if fixed is None else fixed(self._multiple)
 
     def set_epoch(self, epoch: int, start: int = 0) -> None:
-        """Chooses the epoch of the next iteration.
-
-        Its first `start` micro-batches of this process are left out: an interrupted run did them.
-        """
-        self._epoch = epoch
-        self._start = start
+        """Chooses the next epoch; `start` micro-batches of this process are left out, as done."""
+        self._epoch, self._start = epoch, start
 
     def __iter__(self) -> Iterator[list[Draw]]:
-        start, self._start = self._start, 0
-        epoch = self._epoch
+        epoch, start, self._start = self._epoch, self._start, 0
         for batch in self.plan(epoch)[self._rank :: self.processes][start:]:
             yield [Draw(epoch, item) for item in batch]
 

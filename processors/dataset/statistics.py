@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from functools import reduce
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -40,10 +41,7 @@ class Stat:
 
 @dataclass(frozen=True)
 class SpeakerStats:
-    """Statistics of one speaker, or of several together.
-
-    Where durations are not known, those over phones are the ones over frames.
-    """
+    """Statistics of speakers; without durations those over phones are the ones over frames."""
 
     f0_frame: Stat  # voiced frames, Hz
     f0_phone: Stat  # means over phones of the interpolated contour, Hz; without unvoiced utterances
@@ -93,11 +91,10 @@ class CorpusStats:
         plain = read_json(path)
         speakers = plain.get("speakers") if isinstance(plain, dict) else None
         stats = build_complete(cls, {"speakers": speakers}, path)
-        for name, speaker in stats.speakers.items():
-            for quantity in _QUANTITIES:
-                if (std := getattr(speaker, quantity).std) <= 0:
-                    where = f"speakers.{name}.{quantity}.std"
-                    raise InputError(f"{path}: {where} is {std:g}, expected above 0")
+        for name, quantity in product(stats.speakers, _QUANTITIES):
+            if (std := getattr(stats.speakers[name], quantity).std) <= 0:
+                where = f"speakers.{name}.{quantity}.std"
+                raise InputError(f"{path}: {where} is {std:g}, expected above 0")
         return stats
 
 
@@ -154,11 +151,7 @@ def _phone_means(contour: np.ndarray, durations: np.ndarray, *, fill: bool) -> n
 
 @dataclass(frozen=True)
 class _Moments:
-    """Moments of some values, in float64.
-
-    Deviations from the mean, not sums of squares, are kept: they do not cancel (Chan, Golub and
-    LeVeque 1979).
-    """
+    """Moments in float64; deviations do not cancel, as squares do (Chan, Golub, LeVeque 1979)."""
 
     count: int = 0
     mean: float = 0.0

@@ -44,6 +44,11 @@ class Prosody(NamedTuple):
     energy: np.ndarray  # (T,) float32
 
 
+def shard_path(folder: Path, name: str) -> Path:
+    """Returns the file of a shard in the folder of a dataset."""
+    return folder / FEATURES / f"{name}.safetensors"
+
+
 def processed_folder(config: PreprocessConfig, dataset: str) -> Path:
     """Returns the folder of a dataset that stage 1 prepared."""
     return user_path(config.processed_dir) / dataset
@@ -78,8 +83,7 @@ def write_index(folder: Path, rows: Sequence[IndexRow]) -> None:
 class ShardWriter:
     """A safetensors file in the making.
 
-    The header comes first in the file and holds the offset of each tensor; it is written last, into
-    reserved space, of which the format allows the rest to be blanks.
+    The header is first in the file, and written last, into reserved space: blanks may follow it.
     """
 
     def __init__(self, file: BinaryIO, name: str, ids: Collection[str], mel: MelConfig) -> None:
@@ -103,21 +107,11 @@ class ShardWriter:
                 "shape": value.shape,
                 "data_offsets": (start, start + value.nbytes),
             }
-        T = record.mel.shape[1]
-        self.rows.append(
-            IndexRow(
-                id=record.id,
-                speaker=record.speaker,
-                shard=self._name,
-                frames=T,
-                phones=len(record.phones) if isinstance(record, Features) else 0,
-                seconds=T * self._mel.hop_length / self._mel.sample_rate,
-                crc32=checksum(tensors),
-                start=record.start,
-                timed=isinstance(record, MelWav) or record.durations is not None,
-                mixed="word_phones" in tensors,
-            )
-        )
+        T, N = record.mel.shape[1], len(record.phones) if isinstance(record, Features) else 0
+        seconds = T * self._mel.hop_length / self._mel.sample_rate
+        crc32, timed = checksum(tensors), isinstance(record, MelWav) or record.durations is not None
+        row = IndexRow(record.id, record.speaker, self._name, T, N, seconds, crc32, record.start)
+        self.rows.append(row._replace(timed=timed, mixed="word_phones" in tensors))
 
     def finish(self) -> None:
         """Writes the header."""
@@ -182,16 +176,14 @@ class Store:
 
     Attributes:
         mel: Definition of the stored mels, which the reader may expect.
-        ids: Utterance ids, sorted.
-        speakers: Speaker of each utterance.
-        frames: Frames of each utterance, int64.
-        phones_count: Phones of each utterance, int64; 0 of recordings.
-        seconds: Duration of each utterance, float64.
-        starts: Where each begins in its recording, samples, int64.
+        ids: Utterance ids, sorted. Of each, in the same order: `speakers`, `frames`,
+            `phones_count` (0 of recordings), `seconds`, `starts` (in its recording, samples).
         timed: Whether the durations of phones are stored.
     """
 
     TENSORS: ClassVar[tuple[str, ...]]  # of a record, in the order in which they are written
+    _HAS_PHONES: ClassVar[bool]
+    _FAULT: ClassVar[str]  # of a store of the other kind, with its remedy
 
     def __init__(self, folder: Path, mel: MelConfig | None = None) -> None:
         self.folder = folder
@@ -201,11 +193,9 @@ class Store:
         except ConfigError as error:
             raise InputError(f"{error}; delete this file and run stage 1 again") from error
         if mel is not None and (different := self.mel.differences(mel)):
-            raise InputError(
-                f"{folder}: its features have another mel definition: {', '.join(different)}"
-                " (stored and expected); run stage 1 with this configuration, or use the one they"
-                " were made with"
-            )
+            fault = f"{folder}: its features have another mel definition: {', '.join(different)}"
+            remedy = "run stage 1 with this configuration, or use the one they were made with"
+            raise InputError(f"{fault} (stored and expected); {remedy}")
         path = _existing(folder / INDEX)
         try:
             rows = [IndexRow(**cast("dict[str, Any]", row)) for row in iterate_jsonl(path)]
@@ -223,6 +213,8 @@ class Store:
         except (TypeError, ValueError, OverflowError) as error:
             fault = f"not an index of this version ({error})"
             raise InputError(f"{path}: {fault}; run stage 1 again") from error
+        if ((self.phones_count == 0) == self._HAS_PHONES).any():
+            raise InputError(f"{folder} {self._FAULT} with another preprocess.processed_dir")
         self._positions = {id: i for i, id in enumerate(self.ids)}
         self._open_shards: dict[str, Any] = {}
 
@@ -254,36 +246,31 @@ class Store:
         self, position: int, names: Sequence[str], parts: Sequence[tuple[slice, ...]] | None = None
     ) -> dict[str, np.ndarray]:
         """Returns tensors of one utterance, whole or a part of each, a slice per dimension."""
-        id, shard = self.ids[position], self._shards[position]
+        id, path = self.ids[position], shard_path(self.folder, self._shards[position])
         try:
-            file = self._shard(shard)
+            file = self._shard(self._shards[position])
             if parts is None:
                 return {name: file.get_tensor(f"{id}/{name}") for name in names}
-            return {
-                name: file.get_slice(f"{id}/{name}")[part]
-                for name, part in zip(names, parts, strict=True)
-            }
+            pairs = zip(names, parts, strict=True)
+            return {name: file.get_slice(f"{id}/{name}")[part] for name, part in pairs}
         except FileNotFoundError as error:
-            raise InputError(f"{self._path(shard)} is missing; run stage 1 again") from error
+            raise InputError(f"{path} is missing; run stage 1 again") from error
         except (OSError, SafetensorError) as error:
-            fault = f"{self._path(shard)}: cannot read {id}: {error}"
+            fault = f"{path}: cannot read {id}: {error}"
             raise InputError(f"{fault}; delete this file and run stage 1 again") from error
 
     def _unchanged(self, position: int, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Returns the tensors of a whole record, after a check of their checksum."""
         if checksum(tensors) != self._checksums[position]:
             fault = f"{self.ids[position]} has changed since it was written"
-            path = self._path(self._shards[position])
+            path = shard_path(self.folder, self._shards[position])
             raise InputError(f"{path}: {fault}; delete this file and run stage 1 again")
         return tensors
-
-    def _path(self, shard: str) -> Path:
-        return self.folder / FEATURES / f"{shard}.safetensors"
 
     def _shard(self, shard: str) -> Any:  # noqa: ANN401  (safetensors has no public type for it)
         file = self._open_shards.pop(shard, None)
         if file is None:
-            file = safe_open(self._path(shard), framework="numpy")
+            file = safe_open(shard_path(self.folder, shard), framework="numpy")
             if len(self._open_shards) >= _MAX_OPEN:
                 del self._open_shards[next(iter(self._open_shards))]  # the least recently used
         self._open_shards[shard] = file
@@ -294,14 +281,8 @@ class FeatureStore(Store):
     """Features of one dataset, for acoustic models; see Store."""
 
     TENSORS = ("phones", "durations", "mel", "f0", "energy")
-
-    def __init__(self, folder: Path, mel: MelConfig | None = None) -> None:
-        super().__init__(folder, mel)
-        if 0 in self.phones_count:
-            raise InputError(
-                f"{folder} holds recordings for vocoders, and no phones; run stage 1 of an acoustic"
-                " model with another preprocess.processed_dir"
-            )
+    _HAS_PHONES = True
+    _FAULT = "holds recordings for vocoders, and no phones; run stage 1 of an acoustic model"
 
     def read(self, key: str | int) -> Features:
         """Reads one utterance by id or position."""
@@ -337,20 +318,11 @@ class MelWavStore(Store):
     """Recordings of one dataset, for vocoders; see Store."""
 
     TENSORS = ("mel", "wav")
-
-    def __init__(self, folder: Path, mel: MelConfig | None = None) -> None:
-        super().__init__(folder, mel)
-        if self.phones_count.any():
-            raise InputError(
-                f"{folder} holds features for acoustic models, and no audio; run stage 1 of a"
-                " vocoder with another preprocess.processed_dir"
-            )
+    _HAS_PHONES = False
+    _FAULT = "holds features for acoustic models, and no audio; run stage 1 of a vocoder"
 
     def read(self, key: str | int, first: int = 0, n_frames: int | None = None) -> MelWav:
-        """Reads one utterance, or some frames of it, by id or position.
-
-        One that is read whole is compared with its checksum.
-        """
+        """Reads one utterance, or some frames of it, by id or position."""
         position = self.index_of(key)
         T, hop = int(self.frames[position]), self.mel.hop_length
         last = T if n_frames is None else min(T, first + n_frames)

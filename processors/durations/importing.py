@@ -14,7 +14,14 @@ from processors.alignment.fit import check_coverage
 from processors.alignment.imported import imported_folder
 from processors.alignment.timed import Grid, align_grid, check_text, make_grid
 from processors.durations import FRAME_FORMATS, sources
-from processors.durations.sources import DurationSource, FrameRate, Matches, Table, Tokens
+from processors.durations.sources import (
+    DurationSource,
+    FrameRate,
+    Matches,
+    ReadPitch,
+    Table,
+    Tokens,
+)
 from processors.durations.writing import AlignedSpeech, aligned_speech
 from processors.durations.writing import write_json as write_alignments
 from processors.extraction.features import frame_durations
@@ -35,16 +42,10 @@ _SIGNS |= {"eos", "<eos>", "bos", "<bos>"}
 
 
 class Fitter:
-    """Fits the durations of single recordings to their texts and lengths.
-
-    The tokens of a source of frames are those of stage 1, or named by a table.
-    """
+    """Fits the durations of single recordings to their texts and lengths."""
 
     def __init__(
-        self,
-        config: PreprocessConfig,
-        table: Table | None = None,
-        pitch: sources.ReadPitch | None = None,
+        self, config: PreprocessConfig, table: Table | None = None, pitch: ReadPitch | None = None
     ) -> None:
         self._config = config
         self._frontends = Frontends(config.text)
@@ -62,9 +63,8 @@ class Fitter:
             if attention is not None and attention.least < least:
                 shown = ", ".join(f"{name} {v:.2f}" for name, v in attention._asdict().items())
                 fault = f"poor attention ({shown}; preprocess.min_attention is {least:g})"
-                raise AlignmentError(
-                    f"{fault}; train the voice longer, or check text and recording"
-                )
+                remedy = "train the voice longer, or check text and recording"
+                raise AlignmentError(f"{fault}; {remedy}")
             wav = read_recording(utterance, self._config, Trace())  # (S,)
             sample_rate = self._config.sample_rate
             seconds = len(wav) / sample_rate
@@ -111,16 +111,15 @@ def import_durations(
     source: DurationSource,
     *,
     phones_file: Path | None = None,
-    pitch: sources.ReadPitch | None = None,
+    pitch: ReadPitch | None = None,
     output: Path | None = None,
 ) -> None:
     """Writes `<id>.json` for each utterance of a corpus that a source has durations of.
 
-    The folder also gets `import.json`, with counts, and `rejected.jsonl`, with the reason for each
-    utterance that was left out; if the source is a voice also `attention.jsonl`, with the quality
-    of the attention on each utterance, the worst first. The source is only read. An InputError ends
-    it before anything is written, if the source or the corpus cannot be used, and at the end, if
-    too many utterances have no durations.
+    The folder also gets `import.json`, with counts, and `rejected.jsonl`, with reasons; if the
+    source is a voice also `attention.jsonl`, with the quality of the attention, the worst first. An
+    InputError ends it before anything is written, if the source or the corpus cannot be used, and
+    at the end, if too many utterances have no durations.
 
     Args:
         phones_file: Names the tokens of a source of frames; None: `phones.txt` next to them, if
@@ -132,7 +131,12 @@ def import_durations(
     root, listing = list_corpus(config, dataset)
     utterances = {utterance.id: utterance for utterance in listing.utterances}
     target = output or imported_folder(options, root)
-    _check_target(target, source.path)
+    if source.path.resolve().is_relative_to(target.resolve()):
+        raise InputError(f"{target} holds the source; choose another --output")
+    is_empty = not target.exists() or (target.is_dir() and not any(target.iterdir()))
+    if not is_empty and not (target / sources.REPORT).is_file():  # no import wrote it
+        remedy = "choose another --output, and set preprocess.imported_dir to it"
+        raise InputError(f"{target} is not an import; {remedy}")
     fitter = Fitter(options, _table_of(source, phones_file, pitch), pitch)
     matches = sources.match_names(source, utterances.keys())
     rejected: dict[str, str] = {}
@@ -152,7 +156,7 @@ def import_durations(
 
 
 def _table_of(
-    source: DurationSource, phones_file: Path | None, pitch: sources.ReadPitch | None
+    source: DurationSource, phones_file: Path | None, pitch: ReadPitch | None
 ) -> Table | None:
     """Returns the names of the tokens of a source; None: they are those of stage 1."""
     if phones_file is None and source.format == "npy" and (source.path / sources.TABLE).is_file():
@@ -163,21 +167,8 @@ def _table_of(
     return sources.read_table(phones_file) if phones_file else None
 
 
-def _check_target(target: Path, source: Path) -> None:
-    """Protects the source, and folders that no import wrote, from being replaced."""
-    if source.resolve().is_relative_to(target.resolve()):
-        raise InputError(f"{target} holds the source; choose another --output")
-    is_empty = not target.exists() or (target.is_dir() and not any(target.iterdir()))
-    if not is_empty and not (target / sources.REPORT).is_file():
-        fault = f"{target} is not an import"
-        raise InputError(f"{fault}; choose another --output, and set preprocess.imported_dir to it")
-
-
 def _fitted(
-    fitter: Fitter,
-    matches: Matches,
-    utterances: Mapping[str, Utterance],
-    rejected: dict[str, str],
+    fitter: Fitter, matches: Matches, utterances: Mapping[str, Utterance], rejected: dict[str, str]
 ) -> Iterator[AlignedSpeech]:
     """Yields the utterances that can be used; adds the reason for each of the others."""
     with progress(len(matches.entries), "durations") as bar:
@@ -201,11 +192,6 @@ def _write_report(
         qualities = ((id, quality._asdict().items()) for id, quality in worst_first)
         rows = [{"id": id, **{name: round(v, 4) for name, v in q}} for id, q in qualities]
         write_jsonl(folder / "attention.jsonl", rows)
-    report = {
-        "source": str(source.path),
-        "format": source.format,
-        "matched": len(matches.entries),
-        "rejected": len(rejected),
-        "extra": matches.extra,
-    }
+    counts = {"matched": len(matches.entries), "rejected": len(rejected), "extra": matches.extra}
+    report = {"source": str(source.path), "format": source.format, **counts}
     write_json(folder / sources.REPORT, report)

@@ -1,8 +1,7 @@
 """Sources of durations: the files, the recordings in them, and the tokens of other projects.
 
 The tokens of a file of frames are those of stage 1, or a table names them. Frame i lasts from i to
-i + 1 hops after the first sample, whether a project centres its windows on frames or not, so that
-the same hop gives the same counts. A recording of `S` samples has `S // hop` frames (windows inside
+i + 1 hops after the first sample. A recording of `S` samples has `S // hop` frames (windows inside
 the audio) or `S // hop + 1` (centred windows).
 """
 
@@ -17,7 +16,7 @@ import numpy as np
 
 from modules.alignment.attention_quality import PathQuality
 from preprocessors.manifest import safe_id
-from processors.alignment.aligner import AlignmentError
+from processors.alignment.aligner import AlignmentError, naming
 from processors.alignment.imported import read_alignment
 from processors.alignment.textgrid import USUAL_TIERS, Tiers, read_textgrid
 from processors.alignment.timed import Grid
@@ -50,7 +49,7 @@ class SourceEntry:
     name: str  # of the recording in the source: an id, or a file name without its suffix
     path: Path  # the file, for messages
     # reads times, or frames per token, (N,) int64, of a source without names of tokens; raises
-    # AlignmentError if it is damaged, which names the file
+    # AlignmentError if it is damaged
     read: Callable[[], Grid | np.ndarray]
     text: str | None = None  # that was spoken, if the source knows it
     attention: PathQuality | None = None  # that the durations come from, if they do
@@ -67,10 +66,7 @@ class DurationSource(NamedTuple):
 def durations_in(
     path: Path, format: str | None = None, tiers: Tiers = USUAL_TIERS
 ) -> DurationSource:
-    """Returns the durations in a file, or in a folder and all folders below.
-
-    Without a format, by the suffixes of the files.
-    """
+    """Returns the durations in a file, or in a folder and below; None: the format by suffixes."""
     if not path.exists():
         raise InputError(f"{path}: no such file or folder")
     paths = [path] if path.is_file() else sorted(path.rglob("*"))
@@ -97,7 +93,7 @@ def durations_in(
     return DurationSource(path, format, entries)
 
 
-def read_row(path: Path) -> np.ndarray:
+def _read_row(path: Path) -> np.ndarray:
     """Returns a number for each token, from an array or tensor of one row, (N,) float64."""
     try:
         values = read_array(path)
@@ -105,18 +101,17 @@ def read_row(path: Path) -> np.ndarray:
         raise AlignmentError(str(error)) from None
     row = np.atleast_1d(np.squeeze(values))
     if row.ndim != 1 or row.size == 0 or row.dtype.kind not in "iuf":
-        raise AlignmentError(
-            f"{path}: {values.dtype} of shape {values.shape}, expected a number for each token"
-        )
+        found = f"{values.dtype} of shape {values.shape}"
+        raise AlignmentError(f"{found}, expected a number for each token")
     return row.astype(np.float64)
 
 
 def _read_counts(path: Path) -> np.ndarray:
-    row = read_row(path)
+    row = _read_row(path)
     wrong = np.flatnonzero(~(np.isfinite(row) & (row >= 0) & (row == np.round(row))))
     if wrong.size:
         token = f"token {wrong[0] + 1} of {row.size} lasts {row[wrong[0]]:g} frames"
-        raise AlignmentError(f"{path}: {token}, expected a whole number from 0")
+        raise AlignmentError(f"{token}, expected a whole number from 0")
     return row.astype(np.int64)
 
 
@@ -131,8 +126,7 @@ class Matches(NamedTuple):
 def match_names(source: DurationSource, ids: Collection[str]) -> Matches:
     """Finds the entry of each utterance; InputError if there is none at all.
 
-    A name is the id, or the id with a common prefix or suffix: `<id>-durations`,
-    `<speaker>-duration-<id>`.
+    A name is the id, or has it: `<id>-durations`, `<speaker>-duration-<id>`.
     """
     by_id: dict[str, list[SourceEntry]] = {}
     extra = []
@@ -145,10 +139,9 @@ def match_names(source: DurationSource, ids: Collection[str]) -> Matches:
         else:
             by_id.setdefault(id, []).append(entry)
     if not by_id:
-        raise InputError(
-            f"{source.path}: none of its {len(extra)} names ({', '.join(sorted(extra)[:3])}, ...)"
-            f" is that of one of the {len(ids)} utterances; rename its files to their ids"
-        )
+        shown = f"none of its {len(extra)} names ({', '.join(sorted(extra)[:3])}, ...)"
+        fault = f"{source.path}: {shown} is that of one of the {len(ids)} utterances"
+        raise InputError(f"{fault}; rename its files to their ids")
     doubled = {id for id, of_id in by_id.items() if len(of_id) > 1}
     reasons = dict.fromkeys(doubled, "the source has it several times; remove all but one")
     reasons |= dict.fromkeys(ids - by_id.keys(), "the source does not have it")
@@ -173,9 +166,8 @@ def correct_sum(
 ) -> np.ndarray:
     """Corrects the last tokens (N,) so that all frames sum to the length of the recording.
 
-    Up to three missing frames are added to the last token; as many surplus ones are taken from the
-    last token, and from those before it if it is too short. `trimmed` frames may end long before
-    the recording.
+    Up to three missing frames are added to the last token, or surplus ones taken from the last
+    tokens. `trimmed` frames may end long before the recording.
     """
     total = int(frames.sum())
     fewest = int(round(seconds * rate.sample_rate) // rate.hop_length)
@@ -204,10 +196,9 @@ class Table(NamedTuple):
 
 
 def read_table(path: Path) -> Table:
-    """Reads tokens: lines of `id|P1 P2 ...`, or `id|P1 P2 ...|start in seconds`.
+    """Reads tokens, `id|P1 P2 ...` or `id|P1 P2 ...|start in seconds`, with or without braces.
 
-    A line `# hop_size 256 sample_rate 22050` gives the length of frames. Braces around the tokens
-    are dropped.
+    A line `# hop_size 256 sample_rate 22050` gives the length of frames.
     """
     tokens: dict[str, Tokens] = {}
     rate = None
@@ -232,9 +223,8 @@ ReadPitch = Callable[[str, int], np.ndarray]
 def find_pitch(folder: Path, stats: Path | None) -> ReadPitch:
     """Finds files of the pitch of tokens, `<id>.pt` or `<id>.npy`, in a folder or below.
 
-    Such as `pitch_char/<id>.pt` of NVIDIA's FastPitch 1.0, which normalises it by the mean and
-    standard deviation of all characters of a list of files, and writes those to
-    `pitch_char_stats__<list>.json`: `stats`; None for pitch in Hz.
+    Such as `pitch_char/<id>.pt` of NVIDIA's FastPitch 1.0, which normalises it by mean and standard
+    deviation; `stats` is its `pitch_char_stats__<list>.json` with them, or None for pitch in Hz.
     """
     paths = sorted(path for path in folder.rglob("*") if path.suffix in _PITCH_SUFFIXES)
     if not paths:
@@ -250,16 +240,16 @@ def find_pitch(folder: Path, stats: Path | None) -> ReadPitch:
         """Reads the pitch of an utterance; AlignmentError if it is missing or no pitch."""
         if id not in files:
             raise AlignmentError(f"{folder} has no pitch of it ({id}.pt or {id}.npy)")
-        row = read_row(files[id])
-        hz = np.where(row == 0, 0.0, row * std + mean)
-        wrong = ~((hz == 0) | ((hz >= _LOWEST) & (hz <= _HIGHEST)))
-        if wrong.any():
-            raise AlignmentError(
-                f"{files[id]}: a pitch of {hz[wrong][0]:g} Hz, expected {_LOWEST:g} to"
-                f" {_HIGHEST:g} or 0; normalised values need --pitch_stats, values in Hz none"
-            )
-        if len(hz) != n_tokens:
-            raise AlignmentError(f"{files[id]}: pitch of {len(hz)} tokens, {n_tokens} durations")
+        with naming(files[id]):
+            row = _read_row(files[id])
+            hz = np.where(row == 0, 0.0, row * std + mean)
+            wrong = ~((hz == 0) | ((hz >= _LOWEST) & (hz <= _HIGHEST)))
+            if wrong.any():
+                wanted = f"expected {_LOWEST:g} to {_HIGHEST:g} or 0"
+                remedy = "normalised values need --pitch_stats, values in Hz none"
+                raise AlignmentError(f"a pitch of {hz[wrong][0]:g} Hz, {wanted}; {remedy}")
+            if len(hz) != n_tokens:
+                raise AlignmentError(f"pitch of {len(hz)} tokens, {n_tokens} durations")
         return hz
 
     return read

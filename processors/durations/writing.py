@@ -30,6 +30,7 @@ _log = get_logger(__name__)
 
 # Praat refuses intervals of no length: a phone or pause of 0 frames is this long.
 SHORTEST_S = 1e-4
+_Find = Callable[[Features], Features]  # adds durations to features that have none
 
 
 @dataclass(frozen=True)
@@ -91,11 +92,7 @@ def write_json(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
 
 
 def write_npy(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
-    """Writes frames per phone, `<id>-durations.npy`, and `phones.txt` with their names.
-
-    The first line of the table has the length of a frame, the others are `id|P1 P2 ...|start in
-    seconds`.
-    """
+    """Writes frames per phone, `<id>-durations.npy`, and their names, for `read_table`."""
     with replacing(folder / TABLE) as path, path.open("w", encoding="utf-8") as table:
         for number, speech in enumerate(utterances):
             if number == 0:
@@ -107,11 +104,7 @@ def write_npy(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
 
 
 def write_textgrid(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
-    """Writes `<id>.TextGrid` with the tiers `words`, `phones` and `pauses`.
-
-    The phones are without pauses, as other programs expect them; with those, an import restores the
-    sequence.
-    """
+    """Writes `<id>.TextGrid` with the tiers `words`, `phones` and, apart from them, `pauses`."""
     for speech in utterances:
         phones: list[TimedPhone] = []
         end_s = 0.0
@@ -128,7 +121,7 @@ def write_textgrid(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
         write_text(folder / f"{speech.id}.TextGrid", content, flush=False)
 
 
-def write_subtitles(folder: Path, utterances: Iterable[AlignedSpeech], *, format: str) -> None:
+def write_subtitles(format: str, folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
     """Writes `<id>.srt` or `<id>.vtt` by sentences; in vtt, each word has its time."""
     for speech in utterances:
         content = subtitles(speech.sentences, speech.words, format)
@@ -139,38 +132,27 @@ def write_subtitles(folder: Path, utterances: Iterable[AlignedSpeech], *, format
 WRITERS: dict[str, Callable[[Path, Iterable[AlignedSpeech]], None]] = {
     "json": write_json,
     "npy": write_npy,
-    "srt": partial(write_subtitles, format="srt"),
+    "srt": partial(write_subtitles, "srt"),
     "textgrid": write_textgrid,
-    "vtt": partial(write_subtitles, format="vtt"),
+    "vtt": partial(write_subtitles, "vtt"),
 }
 
 
 def export_store(
-    config: PreprocessConfig,
-    folder: Path,
-    format: str,
-    output: Path,
-    find: Callable[[Features], Features] | None = None,
+    config: PreprocessConfig, folder: Path, format: str, output: Path, find: _Find | None = None
 ) -> None:
-    """Writes the alignments of a dataset that stage 1 has prepared.
-
-    Times are those of the training frames, in seconds from the start of the recording. `find` adds
-    durations to features that have none.
-    """
+    """Writes the alignments of a prepared dataset; times count from the start of a recording."""
     store = FeatureStore(folder)
     if not store.timed and find is None:
-        raise InputError(
-            f"{folder} holds no durations (preprocess.aligner {config.aligner}): a voice that was"
-            " trained on it with learned has found them; give it as --infer_expt_dir"
-        )
+        fault = f"{folder} holds no durations (preprocess.aligner {config.aligner})"
+        remedy = "a voice trained on it with learned has found them; give it as --infer_expt_dir"
+        raise InputError(f"{fault}: {remedy}")
     output.mkdir(parents=True, exist_ok=True)
     WRITERS[format](output, _aligned(config, store, find or (lambda features: features)))
     _log.info("alignments as %s: %d in %s", format, len(store), output)
 
 
-def _aligned(
-    config: PreprocessConfig, store: FeatureStore, find: Callable[[Features], Features]
-) -> Iterator[AlignedSpeech]:
+def _aligned(config: PreprocessConfig, store: FeatureStore, find: _Find) -> Iterator[AlignedSpeech]:
     folder, utterances = store.folder, read_utterances(store.folder)
     seconds: dict[str, float] = {}
     for path in (folder / FEATURES).glob("shard-*.json"):

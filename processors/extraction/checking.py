@@ -96,12 +96,9 @@ class CorpusCheck:
         summary = self.summary()
         lengths = "{hours:.2f} h, {shortest_s:.1f} to {longest_s:.1f} s each".format(**summary)
         speakers = ", ".join(f"{name} ({n})" for name, n in summary["speakers"].items())
-        lines = [
-            f"{self.dataset}: {self.n_listed} utterances, {lengths}, in {self.root}",
-            f"  speakers: {speakers}",
-            *(f"  {notice}" for notice in self.listing.notices),
-            f"  {summary['to_correct']} to correct",
-        ]
+        lines = [f"{self.dataset}: {self.n_listed} utterances, {lengths}, in {self.root}"]
+        lines += [f"  {line}" for line in (f"speakers: {speakers}", *self.listing.notices)]
+        lines.append(f"  {summary['to_correct']} to correct")
         rows = [("found in", "utterances", "what")] if summary["findings"] else []
         for finding in summary["findings"]:
             kind = f"misfit {finding['misfit']:.0f}" if finding["misfit"] else finding["kind"]
@@ -131,10 +128,7 @@ def _grouped(kind: str, texts: Iterable[tuple[str, str]]) -> list[Finding]:
 
 
 def check_corpus(config: Config, dataset: str, n_jobs: int) -> CorpusCheck:
-    """Reads all recordings and texts of a dataset as stage 1 does; writes nothing.
-
-    TextGrids and imported durations are read too; other aligners are not run.
-    """
+    """Reads recordings, texts and alignment files as stage 1 does; neither aligns nor writes."""
     options = config.preprocess
     fault = ""
     try:
@@ -149,12 +143,11 @@ def check_corpus(config: Config, dataset: str, n_jobs: int) -> CorpusCheck:
     work = partial(_check, make_checker)
     with progress(len(listing.utterances), f"check: {dataset}") as bar:
         for done in run_chunks(work, chunks, n_jobs, options.backend) if chunks else ():
-            of_chunk, traces_of_chunk = done.result
-            rejected += [*of_chunk, *shards.crash_rejections(done.lost, "audio")]
-            traces |= traces_of_chunk
+            rejected += [*done.result[0], *shards.crash_rejections(done.lost, "audio")]
+            traces |= done.result[1]
             bar.advance(len(chunks[done.key]))
-    rejected.sort()
-    return CorpusCheck(dataset, root, listing, options.max_bad_ratio, rejected, traces, fault)
+    ratio = options.max_bad_ratio
+    return CorpusCheck(dataset, root, listing, ratio, sorted(rejected), traces, fault)
 
 
 def _check(

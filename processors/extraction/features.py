@@ -33,6 +33,7 @@ from utils.logging import get_logger
 
 _log = get_logger(__name__)
 
+TTS_OUTPUTS = ("phones.json", "oov.txt", "stats.json")  # of acoustic models, besides the store
 _UNKNOWN_SHARE = 0.1  # above: another phone set; the rare phones of 55 clips are 0.05 %
 
 
@@ -45,10 +46,9 @@ def plan_tts(config: Config, dataset: str) -> DatasetRun:
     options = config.preprocess
     root, listing = list_corpus(config, dataset)
     if not any(utterance.text for utterance in listing.utterances):
-        raise InputError(
-            f"{dataset}: its recordings have no text, and an acoustic model needs it; give "
-            f"preprocess.corpus.{dataset}.format a format with texts, such as folder"
-        )
+        fault = f"{dataset}: its recordings have no text, and an acoustic model needs it"
+        key = f"preprocess.corpus.{dataset}.format"
+        raise InputError(f"{fault}; give {key} a format with texts, such as folder")
     folder = processed_folder(options, dataset)
     dependence = feature_dependence(options, root)
     plan_training = find_aligner(options).plan_training
@@ -57,17 +57,11 @@ def plan_tts(config: Config, dataset: str) -> DatasetRun:
         dependence = dependence._replace(other={**dependence.other, **training.identity})
     make_extractor = partial(FeatureExtractor, options, root, folder)
     work = shards.ShardWork(make_extractor, folder, options.mel, dependence.other)
-    run = with_phones(plan_run(options, dataset, listing, dependence, work))
+    run = plan_run(options, dataset, listing, dependence, work)
     if not training:
         return replace(run, check=lambda: make_extractor().reader.prepare(listing.utterances))
     check = partial(shards.UtteranceReader(options).prepare, listing.utterances)
     return replace(run, check=check, prepare=training.carry_out)
-
-
-def with_phones(run: DatasetRun) -> DatasetRun:
-    """Returns the run with the files of an acoustic model in addition to the store."""
-    outputs = ("phones.json", "oov.txt", "stats.json")
-    return replace(run, outputs=outputs, before_split=_check_phones, after_split=_write_statistics)
 
 
 def feature_dependence(config: PreprocessConfig, dataset_root: Path) -> Dependence:
@@ -96,11 +90,7 @@ class FeatureExtractor:
         self.reader = shards.UtteranceReader(config)
 
     def __call__(self, utterance: Utterance, trace: shards.Trace) -> Features:
-        """Extracts everything from one utterance.
-
-        The audio is cut to the aligned span, and that to whole frames: phones are rounded to frames
-        at their boundaries, so that errors do not add up; where the recording ends up to a frame
-        too early, it is continued by reflection.
+        """Extracts everything from one utterance; the audio is cut to the aligned span.
 
         Raises:
             UtteranceError: If the recording cannot be used or is too short for an analysis window,
@@ -148,11 +138,8 @@ class FeatureExtractor:
 
 
 def frame_durations(boundaries_s: np.ndarray, mel: MelConfig) -> np.ndarray:
-    """Returns frames of each phone, (N,) int64, from N + 1 boundaries.
-
-    Boundaries are rounded, not durations: each lies within half a frame of its place, however long
-    the utterance.
-    """
+    """Returns frames of each phone, (N,) int64, from N + 1 boundaries."""
+    # boundaries are rounded, not durations: each lies within half a frame of its place
     frames = (boundaries_s - boundaries_s[:1]) * mel.sample_rate / mel.hop_length
     durations = np.diff(np.floor(frames + 0.5).astype(np.int64))
     if durations.size == 0 or durations.min() < 0 or boundaries_s[0] < 0:
@@ -168,21 +155,19 @@ def cut_aligned(wav: np.ndarray, start: int, n_frames: int, mel: MelConfig) -> n
     """
     n_samples = n_frames * mel.hop_length
     if n_samples < mel.n_fft:
-        raise FeatureError(
-            f"only {n_frames} frames ({n_samples} samples) are speech, less than one analysis "
-            f"window of {mel.n_fft} samples; does this recording match its text?"
-        )
+        fault = f"only {n_frames} frames ({n_samples} samples) are speech"
+        window = f"less than one analysis window of {mel.n_fft} samples"
+        raise FeatureError(f"{fault}, {window}; does this recording match its text?")
     span = wav[start : start + n_samples]
     missing = n_samples - len(span)
     if missing > mel.hop_length:
-        raise FeatureError(
-            f"the alignment lasts {n_frames} frames, the recording {len(span) // mel.hop_length}; "
-            "align this recording again"
-        )
+        n_recorded = len(span) // mel.hop_length
+        fault = f"the alignment lasts {n_frames} frames, the recording {n_recorded}"
+        raise FeatureError(f"{fault}; align this recording again")
     return np.ascontiguousarray(np.pad(span, (0, missing), mode="reflect"), dtype=np.float32)
 
 
-def _check_phones(run: DatasetRun, total: shards.ShardReport) -> None:
+def check_phones(run: DatasetRun, total: shards.ShardReport) -> None:
     """Writes phones and out-of-vocabulary words; compares phones of texts and of alignments."""
     write_json(run.folder / "phones.json", dict(sorted(total.phones.items())))
     words = (f"{word}\t{n}\n" for word, n in shards.most_common(total.out_of_vocabulary))
@@ -194,15 +179,14 @@ def _check_phones(run: DatasetRun, total: shards.ShardReport) -> None:
     listed = ", ".join(f"{name} ({n})" for name, n in shards.most_common(unknown))
     fault = f"{run.dataset}: {100 * share:.2g} % of the phones of its texts are in no alignment"
     if share > _UNKNOWN_SHARE:
-        extractor = run.config.text.phone_extractor
-        raise InputError(
-            f"{fault}: {listed}; set preprocess.text.phone_extractor ({extractor}) to that of the"
-            " aligner, or give its dictionary as preprocess.text.lexicon_path"
-        )
+        key = f"preprocess.text.phone_extractor ({run.config.text.phone_extractor})"
+        remedy = f"set {key} to that of the aligner, or preprocess.text.lexicon_path to its lexicon"
+        raise InputError(f"{fault}: {listed}; {remedy}")
     _log.warning("%s, so that a model cannot pronounce them: %s", fault, listed)
 
 
-def _write_statistics(run: DatasetRun, splits: Splits) -> None:
+def write_statistics(run: DatasetRun, splits: Splits) -> None:
+    """Writes statistics of pitch and energy over the training split, from the finished store."""
     stats = corpus_stats(FeatureStore(run.folder, run.config.mel), splits.train, run.config)
     write_json(run.folder / "stats.json", stats.to_plain())
 

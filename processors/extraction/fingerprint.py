@@ -89,20 +89,15 @@ def fingerprint_of(
     features = {key: value for key, value in keys.items() if key not in finishing}
     features |= dependence.other
     finishing |= dependence.finishing
-    texts = [
-        (u.id, u.text, u.language, *([u.phones] if u.phones else [])) for u in listing.utterances
-    ]
+    rows = ((u.id, u.text, u.language, u.phones) for u in listing.utterances)
+    texts = [row if row[-1] else row[:-1] for row in rows]
     origin = [asdict(listing.origin)] if listing.origin.spoken_by else []
-    return Fingerprint(
-        task=dependence.task,
-        features=features,
-        finishing=finishing,
-        listing=_digest([listing.rejected, listing.notices, texts, *origin]),
-        shards={
-            name: _digest([VERSION, features, [dependence.identity(u) for u in items]])
-            for name, items in shards.items()
-        },
-    )
+    of_listing = _digest([listing.rejected, listing.notices, texts, *origin])
+    of_shards = {
+        name: _digest([VERSION, features, [dependence.identity(u) for u in items]])
+        for name, items in shards.items()
+    }
+    return Fingerprint(features, finishing, of_listing, of_shards, dependence.task)
 
 
 def _keys(config: PreprocessConfig, ignored: Collection[str] = ()) -> dict[str, object]:
@@ -166,11 +161,7 @@ def _differences(old: Mapping[str, object], new: Mapping[str, object]) -> list[s
 
 
 def check_same_data(folder: Path, previous: Fingerprint | None, new: Fingerprint) -> None:
-    """Keeps data, also unfinished, from being overwritten by those of another kind or corpus.
-
-    Kinds are the data of acoustic models, those of vocoders, and mels that a model predicted. A
-    corpus that was moved with the times of its files has the same shards.
-    """
+    """Keeps data, also unfinished, from being overwritten by those of another kind or corpus."""
     if previous is None:
         return
     elsewhere = "set preprocess.processed_dir to another folder, or remove this one"
@@ -178,10 +169,10 @@ def check_same_data(folder: Path, previous: Fingerprint | None, new: Fingerprint
         raise InputError(f"{folder} holds the data of a {previous.task} experiment; {elsewhere}")
     if PREDICTED_BY in previous.features and PREDICTED_BY not in new.features:
         model = previous.finishing.get(MODEL_OF_MELS)
-        raise InputError(
-            f"{folder} holds mels that the acoustic model {model} predicted: give"
-            f" --from_acoustic again; for the mels of the recordings, {elsewhere}"
-        )
+        fault = f"{folder} holds mels that the acoustic model {model} predicted"
+        remedy = f"give --from_acoustic again; for the mels of the recordings, {elsewhere}"
+        raise InputError(f"{fault}: {remedy}")
+    # a corpus that was moved with the times of its files has the same shards
     old_path, new_path = (made.finishing.get(DATASET_PATH) for made in (previous, new))
     if old_path and new_path and old_path != new_path and previous.shards != new.shards:
         fault = f"{folder} holds the data of another corpus, {old_path}, not of {new_path}"
@@ -213,10 +204,9 @@ def check_made_with(
     if dataset_path and is_given(folder.name, dataset_path):
         given = portable_path(dataset_folder(folder.name, dataset_path))
     if corpus and corpus != given:
-        raise InputError(
-            f"{folder} holds the data of the corpus {corpus}, not of {given}; run stage 1, or use"
-            f" the data by --set dataset_path.{folder.name}={corpus}"
-        )
+        fault = f"{folder} holds the data of the corpus {corpus}, not of {given}"
+        flag = f"--set dataset_path.{folder.name}={corpus}"
+        raise InputError(f"{fault}; run stage 1, or use the data by {flag}")
 
 
 def _changed(made: Fingerprint, config: PreprocessConfig) -> str:

@@ -35,17 +35,17 @@ class DatasetRun:
     shards: dict[str, list[Utterance]]  # the same by name of their shard
     fingerprint: Fingerprint  # what the result depends on
     work: Work  # makes a shard, given its name and utterances
-    outputs: tuple[str, ...] = ()  # names of the files that it makes in addition to the store
     mels_from: str = ""  # model that predicted the mels; empty: they are those of the recordings
     splits: Splits | None = None  # splits to use; None: split by id
     # raises InputError if the work cannot be done; called before anything is removed
     check: Callable[[], None] | None = None
     # called with the number of processes before the first shard is made
     prepare: Callable[[int], None] | None = None
-    # writes what follows from all shards; raises InputError if they contradict each other
-    before_split: Callable[["DatasetRun", ShardReport], None] | None = None
-    # writes what depends on the splits, from the finished store
-    after_split: Callable[["DatasetRun", Splits], None] | None = None
+
+    @property
+    def is_tts(self) -> bool:
+        """Whether the data are those of an acoustic model, with phones, words and statistics."""
+        return self.fingerprint.task == "tts"
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,12 @@ class Summary:
 def choose_dataset(config: Config, name: str | None) -> str:
     """Returns the dataset of this name; without a name, the only one of the experiment."""
     datasets = ", ".join(config.dataset)
-    if name is None:
-        if len(config.dataset) > 1:
-            fault = "the configuration has several datasets"
-            raise InputError(f"{fault}; choose by --dataset: {datasets}")
-        return config.dataset[0]
-    if name not in config.dataset:
+    if name is None and len(config.dataset) > 1:
+        fault = "the configuration has several datasets"
+        raise InputError(f"{fault}; choose by --dataset: {datasets}")
+    if name not in (None, *config.dataset):
         raise InputError(f"--dataset {name}: the configuration has {datasets}")
-    return name
+    return name or config.dataset[0]
 
 
 def list_corpus(config: Config, dataset: str) -> tuple[Path, Listing]:
@@ -78,8 +76,7 @@ def list_corpus(config: Config, dataset: str) -> tuple[Path, Listing]:
     listing = read_corpus(dataset, root, options)
     # a fault in the split's keys should show now, and not after hours of work; that some dataset of
     # several has each listed id is checked by prepare_datasets
-    ids = [utterance.id for utterance in listing.utterances]
-    split = config.preprocess.split
+    ids, split = [utterance.id for utterance in listing.utterances], config.preprocess.split
     if len(config.dataset) > 1:
         split = manifest.listed_among(split, ids)
     try:
@@ -123,10 +120,7 @@ def limit_of(n_utterances: int, max_bad_ratio: float) -> str:
 def check_faults(
     what: str, reasons: Sequence[str], n_all: int, max_bad_ratio: float, file: Path | None = None
 ) -> None:
-    """Makes sure that not too many of `n_all` utterances are unusable; logs the first reasons.
-
-    The message begins with `what`.
-    """
+    """Refuses too many unusable utterances among `n_all`, else logs reasons, both after `what`."""
     if not reasons:
         return
     more = [f"and {len(reasons) - _SHOWN} more"] if len(reasons) > _SHOWN else []

@@ -1,7 +1,4 @@
-"""Runs stage 1: shards in parallel, then splits, statistics and the report.
-
-docs/architecture.md#what-stage-1-writes shows the folder of a dataset.
-"""
+"""Runs stage 1; docs/architecture.md#what-stage-1-writes shows the folder of a dataset."""
 
 import time
 from collections import Counter
@@ -15,8 +12,7 @@ from preprocessors import manifest
 from preprocessors.manifest import MANIFEST, Splits
 from processors.alignment.fit import SCORES_FILE, list_misfits
 from processors.dataset.store import FEATURES, INDEX, is_whole, write_index, write_mel_config
-from processors.extraction import fingerprint, shards
-from processors.extraction.features import plan_tts, plan_vocoder
+from processors.extraction import features, fingerprint, shards
 from processors.extraction.plan import DatasetRun, Summary, check_faults
 from processors.extraction.shards import ShardReport
 from utils.errors import InputError, listed, nearest
@@ -37,14 +33,11 @@ _OUTPUTS = (MANIFEST, INDEX, "audio.json", *_LISTS, *_OF_THE_RUN)
 def prepare_datasets(config: Config, n_jobs: int) -> list[Summary | None]:
     """Runs stage 1 for every dataset of an experiment; None for each with nothing to do.
 
-    Finished work is kept: after an interruption, and when only some utterances or keys of the
-    config have changed.
-
     Raises:
         InputError: Before any work if one of the corpora or the config cannot be used; in the
             course of it if too many utterances of one are rejected.
     """
-    plan = plan_vocoder if config.task == "vocoder" else plan_tts
+    plan = features.plan_vocoder if config.task == "vocoder" else features.plan_tts
     for name in sorted(config.dataset_path.keys() - set(config.dataset)):
         if meant := nearest(name, config.dataset):  # others are of a base configuration
             _log.warning("dataset_path.%s is not used%s", name, meant)
@@ -87,10 +80,9 @@ def _work(run: DatasetRun, n_jobs: int) -> Summary:
     changes = fingerprint.changes(previous, run.fingerprint) if previous else []
     for line in [*run.listing.notices, *changes]:
         _log.info("%s: %s", run.dataset, line)
-    finished = {}
-    for name, of_shard in run.fingerprint.shards.items():
-        if report := shards.read_shard_report(shards.shard_path(run.folder, name), of_shard):
-            finished[name] = report
+    paths = {name: shards.shard_path(run.folder, name) for name in run.shards}
+    reports = ((n, shards.read_shard_report(paths[n], run.fingerprint.shards[n])) for n in paths)
+    finished = {name: report for name, report in reports if report}
     _begin(run, finished)
     total = ShardReport()
     for report in [*finished.values(), *_extract(run, finished, n_jobs)]:
@@ -105,7 +97,7 @@ def _work(run: DatasetRun, n_jobs: int) -> Summary:
 
 def _fault_in(run: DatasetRun) -> str:
     """Names a file that is missing or was damaged since it was made; empty if all are whole."""
-    names = (*_OUTPUTS, *run.outputs)
+    names = (*_OUTPUTS, *(features.TTS_OUTPUTS if run.is_tts else ()))
     try:
         n_rows = {name: _check_output(run.folder / name) for name in names}
     except InputError as error:
@@ -142,7 +134,7 @@ def _begin(run: DatasetRun, finished: Mapping[str, ShardReport]) -> None:
     folder = run.folder / FEATURES
     folder.mkdir(parents=True, exist_ok=True)
     fingerprint.write_fingerprint(run.folder, replace(run.fingerprint, finished=False))
-    for name in (INDEX, SCORES_FILE, *_OF_THE_RUN, *run.outputs):
+    for name in (INDEX, SCORES_FILE, *_OF_THE_RUN, *features.TTS_OUTPUTS):
         (run.folder / name).unlink(missing_ok=True)
     # reports on shards that are to be made go too: an older configuration may come back
     for path in folder.glob("shard-*"):
@@ -187,14 +179,14 @@ def _finish(run: DatasetRun, total: ShardReport) -> Summary:
     check_faults(what, reasons, n_all, run.config.max_bad_ratio, run.folder / REJECTED)
     for notice, n in shards.most_common(total.notices)[:_SHOWN]:
         _log.info("%s: %d of its utterances: %s", run.dataset, n, notice)
-    if run.before_split is not None:
-        run.before_split(run, total)
+    if run.is_tts:
+        features.check_phones(run, total)
     write_index(run.folder, total.rows)
     splits = usable_splits(run, total)
     manifest.write_splits(run.folder, splits)
     write_speakers(run, splits)
-    if run.after_split is not None:
-        run.after_split(run, splits)
+    if run.is_tts:
+        features.write_statistics(run, splits)
     hours = sum(row.seconds for row in total.rows) / 3600
     report = {
         "dataset": run.dataset,
@@ -221,7 +213,7 @@ def usable_splits(run: DatasetRun, total: ShardReport) -> Splits:
     acoustic model knows the speakers that it is trained on: others are left out.
     """
     speakers = {u.id: u.speaker for u in run.listing.utterances}
-    if run.fingerprint.task == "vocoder":  # does not distinguish them
+    if not run.is_tts:  # vocoders do not distinguish them
         speakers = dict.fromkeys(speakers, "")
     splits = run.splits
     if splits is None:

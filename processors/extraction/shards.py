@@ -13,7 +13,7 @@ from config.preprocess import PreprocessConfig
 from modules.mel import MelConfig
 from preprocessors.manifest import Rejection, Utterance
 from processors.audio.files import read_audio
-from processors.dataset.store import FEATURES, IndexRow, is_whole, shard_writer
+from processors.dataset.store import IndexRow, is_whole, shard_path, shard_writer
 from processors.records import AlignmentScore, Features, MelWav, SpokenText
 from processors.text.frontend import Frontends
 from utils.errors import InputError, UtteranceError
@@ -117,13 +117,8 @@ class ShardWork:
     other: Mapping[str, object] = field(default_factory=dict)
 
     def __call__(self, name: str, utterances: Sequence[Utterance]) -> ShardReport:
-        """Extracts and writes the shard of this name.
-
-        A fault of one utterance becomes a rejection, and so does an unexpected exception: one
-        utterance must not cost a day of work. Faults of the disk and of the extractor end the work.
-        """
-        extract = once_per_process(self.make_extractor, repr(self))
-        report = ShardReport()
+        """Extracts and writes the shard of this name; faults of the disk end the work."""
+        extract, report = once_per_process(self.make_extractor, repr(self)), ShardReport()
         ids = [utterance.id for utterance in utterances]
         with shard_writer(shard_path(self.folder, name), ids, self.mel) as writer:
             for utterance in utterances:
@@ -147,7 +142,7 @@ def extract_or_reject(
         return extract(utterance, trace)
     except (UtteranceError, InputError) as error:
         reason = str(error)
-    except Exception as error:  # noqa: BLE001  (see ShardWork)
+    except Exception as error:  # noqa: BLE001  (one utterance must not cost a day of work)
         reason = f"unexpected {type(error).__name__}: {error}"
     trace.notices = ()
     rejected.append(Rejection(utterance.id, trace.part, reason))
@@ -169,11 +164,6 @@ def once_per_process(make: Callable[[], Made], key: str) -> Made:
         _made.clear()
         _made[key] = make()
     return cast(Made, _made[key])
-
-
-def shard_path(folder: Path, name: str) -> Path:
-    """Returns the file of a shard in the folder of a dataset."""
-    return folder / FEATURES / f"{name}.safetensors"
 
 
 def write_shard_report(path: Path, report: ShardReport) -> None:

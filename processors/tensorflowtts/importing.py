@@ -12,7 +12,7 @@ from modules.mel import MelConfig
 from preprocessors.manifest import Listing, Splits, Utterance, is_safe_id
 from processors.audio.files import write_wav
 from processors.dataset.store import processed_folder
-from processors.extraction.features import FeatureError, with_phones
+from processors.extraction.features import FeatureError
 from processors.extraction.fingerprint import ALIGNMENTS, Dependence
 from processors.extraction.plan import Summary, plan_run
 from processors.extraction.run import carry_out
@@ -72,7 +72,7 @@ def import_dump(
 
     work = ShardWork(reader, folder, preprocess.mel)
     dependence = Dependence("tts", ALIGNMENTS, identity, {"dump": str(dump)})
-    run = with_phones(plan_run(preprocess, dataset, Listing(utterances, [], []), dependence, work))
+    run = plan_run(preprocess, dataset, Listing(utterances, [], []), dependence, work)
     return carry_out(replace(run, splits=Splits(train, valid, [], [])), n_cpus)
 
 

@@ -31,29 +31,22 @@ def test_entries_become_utterances_or_rejections_sorted_by_id():
         Rejection("c", "corpus", "t.csv:3: the text is empty"),
         Rejection("d", "corpus", "t.csv:4: no audio file d (.wav, .flac, .mp3 ...)"),
     ]
-
-
-def test_a_corpus_without_usable_entries_is_an_error_with_the_first_reasons():
-    collector = Collector("mini", CorpusConfig())
+    collector = Collector("mini", CorpusConfig())  # without usable entries
     collector.add("a", "", [Path("a.wav")], "t.csv:1")
-    with pytest.raises(
-        InputError, match=r"no usable utterances, 1 rejected\n  t\.csv:1: the text is"
-    ):
+    match = r"no usable utterances, 1 rejected\n  t\.csv:1: the text is"
+    with pytest.raises(InputError, match=match):
         collector.listing()
 
 
 def test_audio_is_found_in_the_folders_by_its_name_with_or_without_suffix(root):
+    assert list(audio_in(root / "wavs")) == ["a", "b"]  # hidden files are none
+    assert audio_in(root / "nowhere") == {}
     files = AudioFiles(root, (".", "wavs"))
     assert files.find("a") == [root / "wavs/a.flac", root / "wavs/a.wav"]
     assert files.find("a.flac") == [root / "wavs/a.flac"]
     assert files.find("c") == files.find("c.mp3") == [root / "c.WAV"]
     assert files.find("missing") == []
     assert files.unlisted() == ["wavs/b.flac"]
-
-
-def test_hidden_files_are_no_audio(root):
-    assert list(audio_in(root / "wavs")) == ["a", "b"]
-    assert audio_in(root / "nowhere") == {}
 
 
 def test_another_layout_is_an_error_that_names_the_folder_that_fits(root):

@@ -31,13 +31,10 @@ from utils.errors import InputError
 ROOT = Path(__file__).parents[2]
 
 
-def test_formats_are_found_by_file_name():
+def test_formats_are_found_by_file_name_however_their_record_is_written(tmp_path, monkeypatch):
     assert known_formats() == ["audio_folder", "folder", "libritts", "ljspeech", "vctk"]
     for name in known_formats():
         assert isinstance(find_format(name, CorpusConfig()), Corpus)
-
-
-def test_a_format_is_found_however_its_record_is_written(tmp_path, monkeypatch):
     code = "from preprocessors.ljspeech import CORPUS as LJSPEECH\nCORPUS: object = LJSPEECH\n"
     (tmp_path / "mine.py").write_text(code)
     monkeypatch.setattr(preprocessors, "__path__", [*preprocessors.__path__, str(tmp_path)])
@@ -81,25 +78,21 @@ def test_a_wrong_field_of_a_corpus_names_file_and_field(fields, message, tmp_pat
 
 
 @pytest.mark.parametrize("path", ["", " ", "[dataset path]", "<folder>", "/path/to/LJSpeech"])
-def test_a_placeholder_is_an_error_that_says_which_key_to_set(path):
+def test_a_placeholder_or_no_path_is_an_error_that_says_which_key_to_set(path):
     with pytest.raises(InputError, match=r"dataset_path\.LJSpeech is .*: set it to the folder"):
         dataset_folder("LJSpeech", {"LJSpeech": path})
+    with pytest.raises(InputError, match=r"dataset_path\.VCTK is ''"):
+        dataset_folder("VCTK", {"LJSpeech": path})
+
+
+UNKNOWN = r"unknown corpus format 'ljspech'; known: .*, vctk .*did you mean ljspeech\?"
 
 
 @pytest.mark.parametrize(
     ("name", "format", "message"),
     [
-        (
-            "LJSpech",
-            "",
-            r"preprocess\.corpus\.LJSpech\.format: unknown corpus format 'ljspech';"
-            r" known: audio_folder, folder, libritts, ljspeech, vctk .*did you mean ljspeech\?",
-        ),
-        (
-            "LJSpeech",
-            "",
-            r"LJSpeech: no folder .*none; set dataset_path\.LJSpeech .*; stage 0 fetches this",
-        ),
+        ("LJSpech", "", rf"preprocess\.corpus\.LJSpech\.format: {UNKNOWN}"),
+        ("LJSpeech", "", r"no folder .*none; set dataset_path\.LJSpeech .*; stage 0 fetches this"),
         ("Mine", "ljspeech", r"set dataset_path\.Mine to the folder of the corpus$"),
         ("../x", "folder", r"^dataset: '../x' is not a safe id"),
     ],
@@ -108,11 +101,6 @@ def test_a_corpus_that_cannot_be_read_is_an_error_with_the_remedy(tmp_path, name
     config = CorpusConfig(format=format) if format else CorpusConfig()
     with pytest.raises(InputError, match=message):
         read_corpus(name, tmp_path / "none", config)
-
-
-def test_a_dataset_without_a_path_is_an_error_that_says_which_key_to_set():
-    with pytest.raises(InputError, match=r"dataset_path\.VCTK is ''"):
-        dataset_folder("VCTK", {"LJSpeech": "data"})
 
 
 def test_relative_dataset_paths_start_at_the_repository_root():
@@ -147,13 +135,10 @@ def test_a_file_of_others_with_the_name_of_an_origin_says_nothing(tmp_path, cont
 
 @pytest.mark.parametrize(
     ("origin", "message"),
-    [
-        ({"spoken_by": "Toy 1"}, "missing key licence"),
-        ({"spoken_by": "Toy 1", "licence": None}, "licence"),
-        ({"spoken_by": "Toy 1", "licence": "", "url": 1}, "url"),
-        ("the web", "expected a section"),
-    ],
-)
+    [({"spoken_by": "Toy 1"}, "missing key licence"), ("the web", "expected a section"),
+     ({"spoken_by": "Toy 1", "licence": None}, "licence"),
+     ({"spoken_by": "Toy 1", "licence": "", "url": 1}, "url")],
+)  # fmt: skip
 def test_a_damaged_origin_is_refused(tmp_path, origin, message):
     (tmp_path / "corpus.json").write_text(json.dumps({"origin": origin}))
     with pytest.raises(InputError, match=f"corpus.json.*{message}"):
@@ -260,24 +245,21 @@ def test_a_zip_without_a_top_folder_is_fetched_and_unpacked(server, tmp_path):
     assert tree(tmp_path / "tiny") == UNPACKED
 
 
-def test_a_second_call_fetches_nothing(server, tmp_path):
+def test_a_second_call_says_the_licence_and_fetches_nothing(server, tmp_path, caplog):
     archive = server.archive("tiny.tar.bz2")
-    fetch(archive, tmp_path / "tiny")
-    fetch(archive, tmp_path / "tiny")
+    with caplog.at_level("INFO", logger="arion"):
+        fetch(archive, tmp_path / "tiny")
+        fetch(archive, tmp_path / "tiny")
+    assert caplog.messages.count("Tiny 1.0: public domain") == 2
     assert server.requests == [None]
 
 
-def test_the_licence_is_said(server, tmp_path, caplog):
-    with caplog.at_level("INFO", logger="arion"):
-        fetch(server.archive("tiny.tar.bz2"), tmp_path / "tiny")
-    assert "Tiny 1.0: public domain" in caplog.messages
-
-
-def test_an_interrupted_download_goes_on_where_it_ended(server, tmp_path):
-    server.break_after = [60, 40]
-    server.status = [503]
+@pytest.mark.parametrize("ranges", [True, False])  # without, all of it is sent again
+def test_an_interrupted_download_goes_on_where_it_ended(server, tmp_path, ranges):
+    server.break_after, server.status, server.ranges = [60, 40], [503], ranges
     waits = fetch(server.archive("tiny.tar.bz2"), tmp_path / "tiny")
-    assert server.requests == [None, None, "bytes=60-", "bytes=100-"]
+    assert server.requests[:3] == [None, None, "bytes=60-"]
+    assert server.requests[3] == ("bytes=100-" if ranges else "bytes=40-")
     assert waits == [2.0, 4.0, 8.0]
     assert tree(tmp_path / "tiny") == UNPACKED
 
@@ -292,41 +274,28 @@ def test_a_later_run_continues_the_download(server, tmp_path):
     assert tree(tmp_path / "tiny") == UNPACKED
 
 
-def test_a_server_without_ranges_sends_all_of_it_again(server, tmp_path):
-    server.break_after = [60]
-    server.ranges = False
+@pytest.mark.parametrize("suffix", [".part", ""])
+def test_a_download_that_is_whole_already_is_used(server, tmp_path, suffix):
+    (tmp_path / f"tiny.tar.bz2{suffix}").write_bytes(server.content)
     fetch(server.archive("tiny.tar.bz2"), tmp_path / "tiny")
+    assert server.requests == ([f"bytes={len(server.content)}-"] if suffix else [])
     assert tree(tmp_path / "tiny") == UNPACKED
 
 
-def test_a_download_that_was_killed_after_its_last_byte_is_used(server, tmp_path):
-    (tmp_path / "tiny.tar.bz2.part").write_bytes(server.content)
-    fetch(server.archive("tiny.tar.bz2"), tmp_path / "tiny")
-    assert server.requests == [f"bytes={len(server.content)}-"]
-    assert tree(tmp_path / "tiny") == UNPACKED
-
-
-def test_an_archive_that_was_put_there_by_hand_is_checked_and_used(server, tmp_path):
-    (tmp_path / "tiny.tar.bz2").write_bytes(server.content)
-    fetch(server.archive("tiny.tar.bz2"), tmp_path / "tiny")
-    assert server.requests == []
-    assert tree(tmp_path / "tiny") == UNPACKED
-
-
-def test_a_wrong_checksum_is_an_error_and_nothing_is_unpacked(server, tmp_path):
+def test_a_wrong_checksum_or_an_archive_of_another_corpus_is_an_error(server, tmp_path):
     with pytest.raises(InputError, match=r"SHA-256 is [0-9a-f]{64}, expected 0000.* Remove it and"):
         fetch(server.archive("tiny.tar.bz2", sha256="0" * 64), tmp_path / "tiny")
     assert not (tmp_path / "tiny").exists()
+    server.content = tar_of({"Other/readme": b""})
+    with pytest.raises(InputError, match=r"holds no metadata\.csv; is it another corpus"):
+        fetch(server.archive("other.tar.bz2"), tmp_path / "tiny")
 
 
-def test_a_server_that_does_not_know_the_file_is_not_asked_again(server, tmp_path):
+def test_a_server_without_the_file_or_out_of_reach_is_an_error(server, tmp_path):
     server.status = [404]
     with pytest.raises(InputError, match=r"tiny\.tar\.bz2: the server answers 404 Not Found"):
         fetch(server.archive("tiny.tar.bz2"), tmp_path / "tiny")
     assert len(server.requests) == 1
-
-
-def test_a_server_that_cannot_be_reached_is_an_error(server, tmp_path):
     archive = server.archive("tiny.tar.bz2")._replace(url="http://127.0.0.1:1/tiny.tar.bz2")
     with pytest.raises(InputError, match=r"Connection refused.*; run stage 0 again to continue"):
         fetch(archive, tmp_path / "tiny", attempts=2)
@@ -339,12 +308,6 @@ def test_a_tar_that_would_write_outside_of_its_folder_is_refused(server, tmp_pat
         fetch(server.archive("tiny.tar.bz2"), tmp_path / "in/tiny")
     assert list(tmp_path.rglob("evil")) == []
     assert not (tmp_path / "in/tiny").exists()
-
-
-def test_an_archive_of_another_corpus_is_an_error(server, tmp_path):
-    server.content = tar_of({"Other/readme": b""})
-    with pytest.raises(InputError, match=r"holds no metadata\.csv; is it another corpus"):
-        fetch(server.archive("tiny.tar.bz2"), tmp_path / "tiny")
 
 
 def test_files_that_are_there_already_are_never_replaced(server, tmp_path):

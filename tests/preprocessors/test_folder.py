@@ -140,7 +140,6 @@ def test_a_table_that_cannot_be_read_is_an_error_with_the_remedy(corpus, table, 
 
 def test_texts_next_to_recordings_are_no_table(corpus):
     root = corpus({"wavs/b.wav": "", "wavs/b.txt": "One.", "wavs/notes.txt": ""})
-    with pytest.raises(
-        InputError, match=r"table metadata\.csv with a line .*b\|.*b\.txt is not read"
-    ):
+    match = r"table metadata\.csv with a line .*b\|.*b\.txt is not read"
+    with pytest.raises(InputError, match=match):
         listing(root)

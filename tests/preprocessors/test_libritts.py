@@ -21,32 +21,25 @@ def listing(root):
     return utterances(root, "LibriTTS", CorpusConfig())
 
 
-def test_all_subsets_are_listed_with_their_speakers(corpus):
+def test_all_subsets_are_listed_with_their_speakers_and_a_text_without_audio_is_rejected(corpus):
     found = listing(corpus(FILES))
     assert [(u.id, u.speaker, u.text) for u in found.utterances] == [
         ("103_1241_000000_000001", "LibriTTS_103", "matthew Cuthbert is surprised"),
         ("84_121123_000007_000001", "LibriTTS_84", "Maximilian."),
     ]
     assert (found.rejected, found.notices) == ([], [])
-
-
-def test_a_text_without_audio_is_rejected(corpus):
     text = f"{CHAPTER}/103_1241_000001_000000.normalized.txt"
     reason = f"{text}: no audio file 103_1241_000001_000000 (.wav, .flac, .mp3 ...)"
-    assert listing(corpus(FILES | {text: "Lost."})).rejected == [
-        Rejection("103_1241_000001_000000", "corpus", reason)
-    ]
+    rejected = listing(corpus(FILES | {text: "Lost."})).rejected
+    assert rejected == [Rejection("103_1241_000001_000000", "corpus", reason)]
 
 
-def test_the_same_id_in_two_subsets_is_rejected_by_both_names(corpus):
+def test_the_same_id_in_two_subsets_is_rejected_and_a_single_subset_is_an_error(corpus):
     copy = {name.replace("clean-100", "clean-360"): text for name, text in FILES.items()}
-    (rejection,) = listing(corpus(FILES | copy)).rejected
+    root = corpus(FILES | copy)
+    (rejection,) = listing(root).rejected
     assert "train-clean-100/" in rejection.reason
     assert "train-clean-360/" in rejection.reason
-
-
-def test_a_single_subset_is_an_error_that_names_the_folder_above(corpus):
-    root = corpus(FILES)
     with pytest.raises(InputError, match=rf"as dataset_path.LibriTTS\); {root} looks"):
         listing(root / "dev-clean")
 

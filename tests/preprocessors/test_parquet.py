@@ -29,11 +29,8 @@ def write(tmp_path):
 
 
 def test_recordings_are_unpacked_once_and_called_by_their_paths(write, tmp_path):
-    audio = [
-        {"bytes": RIFF, "path": "clip 1.wav"},
-        {"bytes": b"fLaC", "path": "b.flac"},
-        {"bytes": None, "path": "c.wav"},
-    ]
+    contents = {"clip 1.wav": RIFF, "b.flac": b"fLaC", "c.wav": None}
+    audio = [{"bytes": content, "path": path} for path, content in contents.items()]
     write("data/train-0.parquet", audio=audio, text=["One.", "Two.", "Three."], age=[1, 2, 3])
     found = listing(tmp_path)
     contents = {u.text: (u.name, u.audio.suffix, u.audio.read_bytes()) for u in found.utterances}
@@ -46,15 +43,11 @@ def test_recordings_are_unpacked_once_and_called_by_their_paths(write, tmp_path)
 
 @pytest.mark.parametrize("paths", [[None, None], ["audio.wav", "audio.wav"]])
 def test_recordings_without_different_paths_are_numbered(write, tmp_path, paths):
-    audio = [
-        {"bytes": RIFF + path, "path": name} for path, name in zip((b"1", b"2"), paths, strict=True)
-    ]
+    pairs = zip((b"1", b"2"), paths, strict=True)
+    audio = [{"bytes": RIFF + number, "path": name} for number, name in pairs]
     write("x.parquet", audio=audio, sentence=["1", "2"])
-    found = listing(tmp_path).utterances
-    assert [(u.id, u.audio.read_bytes()[-1:]) for u in found] == [
-        ("x-000000", b"1"),
-        ("x-000001", b"2"),
-    ]
+    found = {u.id: u.audio.read_bytes()[-1:] for u in listing(tmp_path).utterances}
+    assert found == {"x-000000": b"1", "x-000001": b"2"}
 
 
 def test_another_file_of_the_same_name_is_unpacked_again(write, tmp_path):

@@ -29,11 +29,13 @@ def test_release_092_gives_the_first_microphone_and_the_speakers(corpus):
     assert (found.rejected, found.notices) == ([], [])
 
 
-def test_release_080_is_read(corpus):
-    root = corpus({"txt/p225/p225_001.txt": "Hello.", "wav48/p225/p225_001.wav": ""})
-    (utterance,) = listing(root).utterances
+def test_release_080_is_read_and_names_with_blanks_get_safe_ids(corpus):
+    texts = {"txt/p225/p225_001.txt": "Hello.", "txt/p225/take 1.txt": "Hello."}
+    root = corpus({**texts, "wav48/p225/p225_001.wav": "", "wav48/p225/take 1.wav": ""})
+    utterance, take = listing(root).utterances
     assert utterance.audio == root / "wav48/p225/p225_001.wav"
     assert utterance.speaker == "VCTK_p225"
+    assert (take.name, take.audio.name) == ("take 1", "take 1.wav")
 
 
 def test_a_text_without_audio_is_rejected(corpus):
@@ -45,17 +47,21 @@ def test_a_text_without_audio_is_rejected(corpus):
     ]
 
 
-def test_recordings_of_a_speaker_without_texts_are_counted_in_a_notice(corpus):
+def test_recordings_without_texts_are_counted_in_a_notice_and_double_ones_rejected(corpus):
     audio = {f"wav48_silence_trimmed/p315/p315_00{i}_mic1.flac": "" for i in (1, 2)}
-    (notice,) = listing(corpus(RELEASE_092 | audio)).notices
+    audio |= {"wav48_silence_trimmed/p225/p225_001_mic1.wav": ""}
+    found = listing(corpus(RELEASE_092 | audio))
+    (rejection,) = found.rejected
+    assert "p225_001_mic1.flac and " in rejection.reason
+    assert "p225_001_mic1.wav; remove or rename" in rejection.reason
+    (notice,) = found.notices
     assert notice.startswith("VCTK: audio files without a text are left out (2): wav48_")
 
 
 def test_a_folder_of_another_layout_is_an_error_that_names_the_key(corpus):
     root = corpus({"wavs/a.wav": ""})
-    with pytest.raises(
-        InputError, match=r"expected txt/<speaker>/<id>\.txt and wav48_.*as dataset_path\.VCTK"
-    ):
+    match = r"expected txt/<speaker>/<id>\.txt and wav48_.*as dataset_path\.VCTK"
+    with pytest.raises(InputError, match=match):
         listing(root)
 
 
@@ -75,16 +81,3 @@ def test_a_layout_without_utterances_is_an_error_with_what_the_folder_holds(corp
     kinds = "" if None in files.values() else r"1 \.(txt|lab|wav) \(.*p225_001.*\)"
     with pytest.raises(InputError, match=rf"expected txt/<speaker>/<id>\.txt .* holds .*{kinds}"):
         listing(root)
-
-
-def test_names_with_blanks_get_safe_ids(corpus):
-    root = corpus({"txt/p1/take 1.txt": "Hello.", "wav48/p1/take 1.wav": ""})
-    (utterance,) = listing(root).utterances
-    assert (utterance.name, utterance.audio.name) == ("take 1", "take 1.wav")
-
-
-def test_two_recordings_of_one_id_are_rejected_by_the_names_of_both(corpus):
-    copy = {"wav48_silence_trimmed/p225/p225_001_mic1.wav": ""}
-    (rejection,) = listing(corpus(RELEASE_092 | copy)).rejected
-    assert "p225_001_mic1.flac and " in rejection.reason
-    assert "p225_001_mic1.wav; remove or rename" in rejection.reason

@@ -13,15 +13,8 @@ from processors.dataset.store import MelWavStore
 from processors.records import MelWav
 from tests.processors.stores import write_finished, write_store
 
-MEL = MelConfig(
-    sample_rate=8000,
-    n_fft=256,
-    win_length=256,
-    hop_length=64,
-    n_mels=8,
-    f_max=4000,
-    padding="hifigan",
-)
+SIZES = {"n_fft": 256, "win_length": 256, "hop_length": 64, "n_mels": 8}
+MEL = MelConfig(sample_rate=8000, f_max=4000, padding="hifigan", **SIZES)
 FRAMES = (5, 16, 17, 40, 60, 33, 90, 25, 48, 70)  # of the recordings, in the order of their ids
 
 
@@ -41,10 +34,8 @@ def make_mel_wav_store(folder: Path, n_frames: Sequence[int] = FRAMES) -> MelWav
     recordings = [make_mel_wav(number, frames) for number, frames in enumerate(n_frames)]
     write_finished(write_store(folder, MEL, recordings))
     ids = [recording.id for recording in recordings]
-    files = {
-        **{"train": ids[:-4], "valid": ids[-4:-2], "test": ids[-2:], "golden_test": ids[-2:]},
-        "speakers": [{"name": "anna", "language": "en-us"}],
-    }
+    files = {"train": ids[:-4], "valid": ids[-4:-2], "test": ids[-2:], "golden_test": ids[-2:]}
+    files |= {"speakers": [{"name": "anna", "language": "en-us"}]}
     for name, value in files.items():
         (folder / f"{name}.json").write_text(json.dumps(value))
     return MelWavStore(folder)

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from modules.mel import MelConfig
 from processors.dataset.store import (
-    FEATURES,
     FeatureStore,
     IndexRow,
     MelWavStore,
     checksum,
+    shard_path,
     shard_writer,
     tensors_of,
     write_index,
@@ -34,11 +34,9 @@ def write_store(
     folder: Path, mel: MelConfig, *shards: Sequence[Features] | Sequence[MelWav]
 ) -> Path:
     """Writes what a store reads, with these records in its shards."""
-    rows = [
-        row
-        for number, records in enumerate(shards)
-        for row in write_shard(folder / f"{FEATURES}/shard-{number:05d}.safetensors", records, mel)
-    ]
+    rows: list[IndexRow] = []
+    for number, records in enumerate(shards):
+        rows += write_shard(shard_path(folder, f"shard-{number:05d}"), records, mel)
     write_mel_config(folder, mel)
     write_index(folder, rows)
     return folder

@@ -1,12 +1,24 @@
-"""Sounds like speech whose pitch, formants, levels and times are known, for tests of pairs."""
+"""Sounds like speech whose pitch, formants, levels and times are known, and spoken texts."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from processors.records import TimedPhone
+from processors.records import SpokenText, TimedPhone, Word
 
 RATE = 16000
+
+
+def spoken_text(text: str, tokens: str) -> SpokenText:
+    """A text of pauses and of words, such as `<sil> Hi=HH-AY1 <,> you=Y-UW1 <!>`."""
+    phones: list[str] = []
+    words: list[Word] = []
+    for token in tokens.split():
+        word, _, names = token.rpartition("=")
+        start = len(phones)
+        phones += names.split("-")
+        words += [Word(word, start, len(phones))] if word else []
+    return SpokenText(text, text, tuple(phones), tuple(words))
 
 
 class Sung(NamedTuple):
@@ -36,15 +48,7 @@ def sing(
     stretch: float = 1.0,
     seed: int = 0,
 ) -> np.ndarray:
-    """The parts one after another, (S,) float32.
-
-    Args:
-        parts: What to sing.
-        rate: Hz.
-        pitch: Factor of every f0; formants stay.
-        stretch: Factor of every duration.
-        seed: Of the hiss.
-    """
+    """The parts one after another, (S,) float32; `pitch` is a factor of f0, not of formants."""
     random = np.random.default_rng(seed)
     wavs = [_sing_part(part, rate, pitch, stretch, random) for part in parts]
     return np.concatenate(wavs).astype(np.float32)
@@ -52,11 +56,8 @@ def sing(
 
 def times(parts: tuple[Sung, ...] = SENTENCE, stretch: float = 1.0) -> tuple[TimedPhone, ...]:
     """When each part is sung."""
-    edges = stretch * np.cumsum([0.0, *(part.seconds for part in parts)])
-    return tuple(
-        TimedPhone(part.name, float(start), float(end))
-        for part, start, end in zip(parts, edges[:-1], edges[1:], strict=True)
-    )
+    edges = (stretch * np.cumsum([0.0, *(part.seconds for part in parts)])).tolist()
+    return tuple(map(TimedPhone, (part.name for part in parts), edges[:-1], edges[1:]))
 
 
 def _sing_part(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from config.schema import Config
 from models.base.assets import Assets, Speaker
@@ -17,8 +18,7 @@ from models.training.data import collect_assets
 from modules.layers.basic import length_mask
 from modules.layers.postnet import MaskedBatchNorm
 from modules.mel import MelConfig, MelSpectrogram
-from processors.dataset.batch import TtsBatch, VocoderBatch, pad_batch
-from processors.dataset.sampler import Shape
+from processors.dataset.batch import TtsBatch, VocoderBatch
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 
 # of a model, what tests of all models run with besides config/tiny, by a name
@@ -202,11 +202,17 @@ def tones(mel: MelConfig, lengths: Sequence[int]) -> VocoderBatch:
 def padded(batch: Any, mel: MelConfig, frames: int = 5, phones: int = 3) -> Any:
     """Adds padding to a batch of either task."""
     if isinstance(batch, TtsBatch):
-        shape = Shape(batch.phone_ids.shape[1] + phones, batch.mel.shape[2] + frames)
-        return pad_batch(batch, shape, mel.log_floor_value)
+        durations = batch.durations
+        return batch._replace(
+            phone_ids=F.pad(batch.phone_ids, (0, phones)),
+            durations=None if durations is None else F.pad(durations, (0, phones)),
+            mel=F.pad(batch.mel, (0, frames), value=mel.log_floor_value),
+            f0=F.pad(batch.f0, (0, frames)),
+            energy=F.pad(batch.energy, (0, frames)),
+        )
     return batch._replace(
-        mel=nn.functional.pad(batch.mel, (0, frames), value=mel.log_floor_value),
-        wav=nn.functional.pad(batch.wav, (0, frames * mel.hop_length)),
+        mel=F.pad(batch.mel, (0, frames), value=mel.log_floor_value),
+        wav=F.pad(batch.wav, (0, frames * mel.hop_length)),
     )
 
 

@@ -40,6 +40,7 @@ MAX_FRAMES = 1_440_000  # four hours, however long recordings are: half a gigaby
 _SAME_SHARE = 0.9  # of the training utterances that are unchanged: the model is kept
 _LEAST_S = 60  # seconds: with 86, 68 % of the boundaries were within 20 ms of MFA's
 _PER_CHUNK = 25  # utterances that a process reads at a time
+_Origin = dict[str, Any]  # what a model depends on: keys of the configuration, and utterances by id
 # Keys of the configuration that training features depend on, besides the section `text`
 _KEYS = ("sample_rate", "strict_sample_rate", "rescale", "min_seconds", "max_seconds")
 
@@ -51,10 +52,7 @@ def align(
     wav: np.ndarray,
     spoken: SpokenText,
 ) -> Alignment:
-    """Aligns one utterance, (S,) float32 in [-1, 1], in any language, with a score.
-
-    Raises AlignmentError if the recording is too short for the text or does not fit it.
-    """
+    """Aligns one utterance, (S,) float32 in [-1, 1], in any language, with a score."""
     words = [spoken.phones[word.start : word.end] for word in spoken.words]
     rate = config.sample_rate
     duration_s = len(wav) / rate
@@ -76,16 +74,9 @@ def align(
 
 
 def train_model(
-    config: PreprocessConfig,
-    path: Path,
-    utterances: Sequence[Utterance],
-    origin: dict[str, Any],
-    n_jobs: int,
+    config: PreprocessConfig, path: Path, utterances: list[Utterance], origin: _Origin, n_jobs: int
 ) -> None:
-    """Trains the model in `n_jobs` processes and then threads, unless the file holds it.
-
-    `origin` is what it depends on: keys of the config, and utterances by id.
-    """
+    """Trains the model in `n_jobs` processes and then threads, unless the file holds it."""
     if model.read_origin(path) == origin:  # perhaps by another run, since planned
         return
     _log.info("aligner hmm: trains on %d recordings", len(utterances))
@@ -101,34 +92,27 @@ def train_model(
     in_order = [example for key in sorted(examples) for example in examples[key]]
     seconds = sum(len(example.frames) for example in in_order) * model.FRAME_S
     if seconds < _LEAST_S:
-        _log.warning(
-            "aligner hmm: %.0f s of recordings, which is too little: expect boundaries that are"
-            " far off; it needs a few minutes (for less in English there is pocketsphinx)",
-            seconds,
-        )
+        fault = f"{seconds:.0f} s of recordings, which is too little"
+        remedy = "it needs a few minutes (for less in English there is pocketsphinx)"
+        _log.warning("aligner hmm: %s: expect boundaries that are far off; %s", fault, remedy)
     model.save_model(path, train(in_order, n_jobs), origin)
 
 
 def plan_training(
     config: PreprocessConfig, utterances: Sequence[Utterance], folder: Path
 ) -> aligner.TrainingPlan:
-    """Plans the training of the model.
-
-    A model in the folder is kept if it has the same configuration and nearly the same training
-    utterances.
-    """
+    """Plans the training; a model of the same configuration and nearly the same data is kept."""
     path = folder / MODEL_FILE
     chosen = choose(utterances, MAX_UTTERANCES)
-    read = {
-        u.id: _digest([u.spoken, u.speaker, u.language, *size_and_time(u.audio)]) for u in chosen
-    }
+    rows = {u.id: [u.spoken, u.speaker, u.language, *size_and_time(u.audio)] for u in chosen}
+    read = {id: _digest(row) for id, row in rows.items()}
     # the part of the configuration that training features depend on
     text = asdict(config.text)
     del text["p_arpabet"]  # of training without an aligner
     if config.text.lexicon_path:
         text["lexicon_path"] = sha256_of(Path(config.text.lexicon_path))
     relevant = {"text": text, **{key: getattr(config, key) for key in _KEYS}}
-    origin: dict[str, Any] = {"config": _digest(relevant), "utterances": read}
+    origin: _Origin = {"config": _digest(relevant), "utterances": read}
     previous = model.read_origin(path)
     if previous is not None and previous["config"] == origin["config"]:
         same = previous["utterances"].items() & read.items()
@@ -175,9 +159,8 @@ def _examples(
     return examples
 
 
-ALIGNER = aligner.Aligner(
-    make=lambda config, _root, folder: partial(
-        align, config, model.load_model(folder / MODEL_FILE)
-    ),
-    plan_training=plan_training,
-)
+def _make(config: PreprocessConfig, _root: Path, folder: Path) -> aligner.Align:
+    return partial(align, config, model.load_model(folder / MODEL_FILE))
+
+
+ALIGNER = aligner.Aligner(make=_make, plan_training=plan_training)

@@ -72,11 +72,8 @@ def _log(values: np.ndarray) -> np.ndarray:
 
 
 def _exits(left: np.ndarray, silences: np.ndarray) -> np.ndarray:
-    """Scores the best path through all words before a place up to a time, (W + 1, T + 1).
-
-    From the scores of the best paths that leave a state, (T, S), and the first state of the silence
-    at each place, (W + 1,).
-    """
+    """Scores the best path through all words before a place up to a time, (W + 1, T + 1)."""
+    # from the best paths that leave a state, (T, S), and the first state of each silence, (W + 1,)
     exits = np.full((len(silences), len(left) + 1), _NEVER)
     exits[:, 1:] = left[:, silences + N_STATES - 1].T
     exits[1:, 1:] = np.maximum(exits[1:, 1:], left[:, silences[1:] - 1].T)

@@ -111,10 +111,7 @@ def accumulate(
 
 @compiled
 def log_mixture(emissions: np.ndarray, log_shares: np.ndarray) -> np.ndarray:
-    """Computes the log-likelihood of frames under a mixture of all distributions, (T,).
-
-    From those under each distribution, (T, P), and the logarithms of their weights, (P,).
-    """
+    """Computes the log-likelihood under a mixture of all distributions, (T, P) and (P,) -> (T,)."""
     result = np.empty(len(emissions))
     for t in range(len(emissions)):
         best = UNUSED
@@ -152,6 +149,53 @@ class Mixtures:
         """Returns sums of no frames."""
         return Sums(*(np.zeros(array.shape) for array in (self.counts, self.means, self.means)))
 
+    def reestimated(self, sums: Sums, speech: slice) -> "Mixtures":
+        """Runs the M-step (Rabiner 1989, eqs. 52 to 54), smoothed where there are few frames.
+
+        Mixtures after those of `speech` are of unknown phones: they become a Gaussian of all of it.
+        """
+        counts = sums.counts[..., None]  # (P, K, 1)
+        total = np.maximum(counts, 1e-3)
+        mean = sums.values / total
+        variance = sums.squares / total - mean**2
+        trust = counts / (counts + _PRIOR_FRAMES)
+        means = trust * mean + (1 - trust) * self.means
+        variances = np.maximum(trust * variance + (1 - trust) * self.variances, LEAST_VARIANCE)
+        # a Gaussian in use stays in use
+        least = 1e-3 * np.maximum(1, sums.counts.mean(axis=1, keepdims=True))
+        n_frames = np.where(self.counts > 0, np.maximum(sums.counts, least), 0)
+        of_all = max(sums.counts[speech].sum(), 1e-3)
+        mean_of_all = sums.values[speech].sum(axis=(0, 1)) / of_all
+        n_frames[speech.stop :] = 0
+        n_frames[speech.stop :, 0] = 1  # too few frames to be split
+        means[speech.stop :, 0] = mean_of_all
+        spread = sums.squares[speech].sum(axis=(0, 1)) / of_all - mean_of_all**2
+        variances[speech.stop :, 0] = np.maximum(spread, LEAST_VARIANCE)
+        return Mixtures(n_frames, means.astype(np.float32), variances.astype(np.float32))
+
+    def split(self, most: np.ndarray) -> "Mixtures | None":
+        """Splits Gaussians with enough frames, up to `most` per mixture, (P,); None: none grows."""
+        K = self.means.shape[1]
+        n_used = (self.counts > 0).sum(axis=1)
+        wanted = np.clip(self.counts.sum(axis=1) // _FRAMES_PER_GAUSSIAN, 1, most).astype(int)
+        if (wanted <= n_used).all():
+            return None
+        size = max(int(wanted.max()), K)
+        more = ((0, 0), (0, size - K), (0, 0))
+        counts, means = np.pad(self.counts, more[:2]), np.pad(self.means, more)
+        variances = np.pad(self.variances, more, constant_values=1)
+        for p in range(len(counts)):
+            apart = np.full(size, _APART)  # halved each time, or Gaussians split twice would meet
+            for new in range(n_used[p], wanted[p]):
+                old = int(counts[p].argmax())
+                offset = apart[old] * np.sqrt(variances[p, old])
+                apart[old] = apart[new] = apart[old] / 2
+                means[p, new], means[p, old] = means[p, old] + offset, means[p, old] - offset
+                variances[p, new] = variances[p, old]
+                counts[p, old] /= 2
+                counts[p, new] = counts[p, old]
+        return Mixtures(counts, means, variances)
+
 
 def single_gaussians(sums: np.ndarray) -> Mixtures:
     """Returns one Gaussian for each row of sums, as those of contexts, (P, 1 + 2 D)."""
@@ -163,55 +207,3 @@ def single_gaussians(sums: np.ndarray) -> Mixtures:
     shape = (len(counts), 1, D)
     means, variances = means.reshape(shape), variances.reshape(shape)
     return Mixtures(counts, means.astype(np.float32), variances.astype(np.float32))
-
-
-def reestimate(mixtures: Mixtures, sums: Sums, speech: slice) -> Mixtures:
-    """Runs the M-step (Rabiner 1989, eqs. 52 to 54), smoothed where there are few frames.
-
-    Mixtures after those of `speech` belong to unknown phones: they become a Gaussian of all speech.
-    """
-    counts = sums.counts[..., None]  # (P, K, 1)
-    total = np.maximum(counts, 1e-3)
-    mean = sums.values / total
-    variance = sums.squares / total - mean**2
-    trust = counts / (counts + _PRIOR_FRAMES)
-    means = trust * mean + (1 - trust) * mixtures.means
-    variances = np.maximum(trust * variance + (1 - trust) * mixtures.variances, LEAST_VARIANCE)
-    # a Gaussian in use stays in use
-    least = 1e-3 * np.maximum(1, sums.counts.mean(axis=1, keepdims=True))
-    n_frames = np.where(mixtures.counts > 0, np.maximum(sums.counts, least), 0)
-    of_all = max(sums.counts[speech].sum(), 1e-3)
-    mean_of_all = sums.values[speech].sum(axis=(0, 1)) / of_all
-    n_frames[speech.stop :] = 0
-    n_frames[speech.stop :, 0] = 1  # too few frames to be split
-    means[speech.stop :, 0] = mean_of_all
-    spread = sums.squares[speech].sum(axis=(0, 1)) / of_all - mean_of_all**2
-    variances[speech.stop :, 0] = np.maximum(spread, LEAST_VARIANCE)
-    return Mixtures(n_frames, means.astype(np.float32), variances.astype(np.float32))
-
-
-def split_gaussians(mixtures: Mixtures, most: np.ndarray) -> Mixtures | None:
-    """Adds Gaussians where there are enough frames, by splitting those with most frames in two.
-
-    Up to `most` for each mixture, (P,); None if no mixture can grow.
-    """
-    K = mixtures.means.shape[1]
-    n_used = (mixtures.counts > 0).sum(axis=1)
-    wanted = np.clip(mixtures.counts.sum(axis=1) // _FRAMES_PER_GAUSSIAN, 1, most).astype(int)
-    if (wanted <= n_used).all():
-        return None
-    size = max(int(wanted.max()), K)
-    more = ((0, 0), (0, size - K), (0, 0))
-    counts, means = np.pad(mixtures.counts, more[:2]), np.pad(mixtures.means, more)
-    variances = np.pad(mixtures.variances, more, constant_values=1)
-    for p in range(len(counts)):
-        apart = np.full(size, _APART)  # halved each time, or Gaussians split twice would meet
-        for new in range(n_used[p], wanted[p]):
-            old = int(counts[p].argmax())
-            offset = apart[old] * np.sqrt(variances[p, old])
-            apart[old] = apart[new] = apart[old] / 2
-            means[p, new], means[p, old] = means[p, old] + offset, means[p, old] - offset
-            variances[p, new] = variances[p, old]
-            counts[p, old] /= 2
-            counts[p, new] = counts[p, old]
-    return Mixtures(counts, means, variances)

@@ -148,10 +148,7 @@ class PhoneHmm:
         return forward_backward(_EMISSION_SCALE * emissions, columns, chain)
 
     def align(self, frames: np.ndarray, segments: Sequence[Segment]) -> HmmAlignment | None:
-        """Finds the segments of an utterance by their expected lengths over all paths.
-
-        From its normalised features, (T, D); None if no path leads through them.
-        """
+        """Finds segments in normalised features, (T, D), by expected lengths over all paths."""
         chain = self.chain(segments)
         unscaled = log_likelihoods(frames, self.mixtures.gaussians, np.arange(len(self.stay)))
         emissions = _EMISSION_SCALE * unscaled
@@ -172,13 +169,8 @@ def save_model(path: Path, model: PhoneHmm, origin: dict[str, Any]) -> None:
     """Writes a model and what it was trained on to one safetensors file, atomically."""
     from safetensors.numpy import save
 
-    about = {
-        "format": FORMAT,
-        "origin": origin,
-        "units": model.units,
-        "silence_shares": model.silence_shares,
-        "speakers": list(model.norms),
-    }
+    about = {"format": FORMAT, "origin": origin, "units": model.units}
+    about |= {"silence_shares": model.silence_shares, "speakers": list(model.norms)}
     tensors = {
         "counts": model.mixtures.counts,
         "means": model.mixtures.means,

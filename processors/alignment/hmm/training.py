@@ -20,14 +20,7 @@ from processors.alignment.hmm.chain import (
     SilencePlace,
     segments_of,
 )
-from processors.alignment.hmm.mixtures import (
-    Mixtures,
-    Sums,
-    accumulate,
-    reestimate,
-    single_gaussians,
-    split_gaussians,
-)
+from processors.alignment.hmm.mixtures import Mixtures, Sums, accumulate, single_gaussians
 from processors.alignment.hmm.model import OTHER, PhoneHmm, norm_of, unit_of
 from processors.text.symbols import SILENCE
 from utils.errors import InputError
@@ -43,6 +36,8 @@ _PARTS = 16  # partial sums, whatever the number of threads, so that rounding ag
 _LOUD = 0.4  # of the way from a recording's background (5 % of frames) to its loud parts (90 %)
 _PRIOR = np.array([1.0, 2.0])  # of silences and of their places
 _SHORTEST_STAY, _LONGEST_STAY = 0.05, 0.98
+_REMEDY = "do the texts belong to the recordings?"
+_NOTHING_FITS = f"preprocess.aligner hmm found no path through any recording; {_REMEDY}"
 
 
 class Example(NamedTuple):
@@ -54,7 +49,7 @@ class Example(NamedTuple):
     punctuated: tuple[bool, ...]  # whether punctuation follows the word
 
 
-_NormalizedExample = tuple[np.ndarray, tuple[Segment, ...]]  # frames, (T, D), and segments
+_Utterance = tuple[np.ndarray, tuple[Segment, ...]]  # normalised frames, (T, D), and segments
 
 
 @dataclass
@@ -80,23 +75,22 @@ class _Expectations:
         self.n_frames += other.n_frames
 
 
-def train(examples: Sequence[Example], n_threads: int = 1) -> PhoneHmm:
-    """Trains a model; utterances too short for their phones are left out.
+# adds the expected counts of an utterance
+_Expect = Callable[[PhoneHmm, _Utterance, _Expectations], None]
 
-    The same examples in the same order give the same model, with any number of threads.
-    """
+
+def train(examples: Sequence[Example], n_threads: int = 1) -> PhoneHmm:
+    """Trains a model, the same with any number of threads; too short utterances are left out."""
     model = _untrained(examples)
-    utterances: list[_NormalizedExample] = []
+    utterances: list[_Utterance] = []
     for speaker, frames, phones, punctuated in examples:
         words = [model.numbers_of(word) for word in phones]
         if len(frames) >= N_STATES * sum(map(len, words)) > 0:
             segments = segments_of(words, punctuated)
             utterances.append((model.normalized(frames, speaker), segments))
     if not utterances:
-        raise InputError(
-            "no recording is long enough for the phones of its text, so that there is nothing for"
-            " preprocess.aligner hmm to learn from; do the texts belong to the recordings?"
-        )
+        fault = "no recording is long enough for the phones of its text"
+        raise InputError(f"{fault}, so that preprocess.aligner hmm has nothing to learn; {_REMEDY}")
     with ThreadPoolExecutor(n_threads) as pool:
         model = _m_step(model, _e_step(pool, _flat_start, model, utterances))
         model = _train_growing(pool, model, utterances, MAX_GAUSSIANS)
@@ -121,43 +115,36 @@ def _untrained(examples: Sequence[Example]) -> PhoneHmm:
 
 
 def _train_growing(
-    pool: ThreadPoolExecutor, model: PhoneHmm, utterances: Sequence[_NormalizedExample], most: int
+    pool: ThreadPoolExecutor, model: PhoneHmm, utterances: Sequence[_Utterance], most: int
 ) -> PhoneHmm:
     """Trains, splits the Gaussians and trains again, up to `most` of them per state."""
     size = 1
     while True:
-        model = _train_to_convergence(pool, model, utterances)
+        before = -np.inf
+        for _ in range(_MAX_ITERATIONS):
+            expectations = _e_step(pool, _expect, model, utterances)
+            if expectations.n_frames == 0:
+                raise InputError(_NOTHING_FITS)
+            model = _m_step(model, expectations)
+            now = expectations.log_likelihood / expectations.n_frames
+            P, K = model.mixtures.counts.shape
+            _log.debug("%d states of up to %d Gaussians: %.3f nats per frame", P, K, now)
+            if now - before < _LEAST_GAIN:
+                break
+            before = now
         grown = "aligner hmm: trained up to %d Gaussians for each of %d states, of %d at most"
         _log.info(grown, size, len(model.stay), most)
         size = min(2 * size, most)
         allowed = np.full(len(model.stay), size)
         allowed[0] *= N_STATES  # silence has one mixture where phones have N_STATES
-        mixtures = split_gaussians(model.mixtures, allowed)
+        mixtures = model.mixtures.split(allowed)
         if mixtures is None:
             return model
         model = replace(model, mixtures=mixtures)
 
 
-def _train_to_convergence(
-    pool: ThreadPoolExecutor, model: PhoneHmm, utterances: Sequence[_NormalizedExample]
-) -> PhoneHmm:
-    before = -np.inf
-    for _ in range(_MAX_ITERATIONS):
-        expectations = _e_step(pool, _expect, model, utterances)
-        if expectations.n_frames == 0:
-            raise _nothing_fits()
-        model = _m_step(model, expectations)
-        now = expectations.log_likelihood / expectations.n_frames
-        P, K = model.mixtures.counts.shape
-        _log.debug("%d states of up to %d Gaussians: %.3f nats per frame", P, K, now)
-        if now - before < _LEAST_GAIN:
-            break
-        before = now
-    return model
-
-
 def _tie_states(
-    pool: ThreadPoolExecutor, model: PhoneHmm, utterances: Sequence[_NormalizedExample]
+    pool: ThreadPoolExecutor, model: PhoneHmm, utterances: Sequence[_Utterance]
 ) -> PhoneHmm:
     """Builds the model with one Gaussian for each state in each context of the trees."""
 
@@ -174,46 +161,31 @@ def _tie_states(
         for key, sums in part.items():
             contexts[key] = contexts[key] + sums if key in contexts else sums
     if not contexts:
-        raise _nothing_fits()
+        raise InputError(_NOTHING_FITS)
     tied = tying.tie(contexts, len(model.units))
     mixtures = single_gaussians(tied.sums)
     return replace(model, tying=tied.tying, mixtures=mixtures, stay=model.stay[tied.states])
 
 
-def _nothing_fits() -> InputError:
-    return InputError(
-        "preprocess.aligner hmm found no path through any recording; do the texts belong to the"
-        " recordings?"
-    )
-
-
 def _e_step(
-    pool: ThreadPoolExecutor,
-    expect: Callable[[PhoneHmm, _NormalizedExample, _Expectations], None],
-    model: PhoneHmm,
-    utterances: Sequence[_NormalizedExample],
+    pool: ThreadPoolExecutor, expect: _Expect, model: PhoneHmm, utterances: Sequence[_Utterance]
 ) -> _Expectations:
     """Returns the expected counts of all utterances; `expect` adds those of one."""
 
-    def zero() -> _Expectations:
+    def expectations_of(utterances: Sequence[_Utterance]) -> _Expectations:
         P = len(model.stay)
-        return _Expectations(model.mixtures.zero_sums(), np.zeros(P), np.zeros(P))
+        total = _Expectations(model.mixtures.zero_sums(), np.zeros(P), np.zeros(P))
+        for utterance in utterances:
+            expect(model, utterance, total)
+        return total
 
-    def expectations_of(part: int) -> _Expectations:
-        expectations = zero()
-        for utterance in utterances[part::_PARTS]:
-            expect(model, utterance, expectations)
-        return expectations
-
-    total = zero()
-    for expectations in pool.map(expectations_of, range(_PARTS)):
+    total = expectations_of([])
+    for expectations in pool.map(expectations_of, [utterances[n::_PARTS] for n in range(_PARTS)]):
         total.add(expectations)
     return total
 
 
-def _flat_start(
-    model: PhoneHmm, utterance: _NormalizedExample, expectations: _Expectations
-) -> None:
+def _flat_start(model: PhoneHmm, utterance: _Utterance, expectations: _Expectations) -> None:
     """Spreads phones in equal parts over the loud frames, silence over the others."""
     frames, segments = utterance
     pdfs = model.chain(segments).pdfs
@@ -228,7 +200,7 @@ def _flat_start(
     accumulate(frames, occupancy, pdfs, model.mixtures.gaussians, expectations.sums)
 
 
-def _expect(model: PhoneHmm, utterance: _NormalizedExample, expectations: _Expectations) -> None:
+def _expect(model: PhoneHmm, utterance: _Utterance, expectations: _Expectations) -> None:
     """Adds the posteriors of an utterance; none if no path leads through it."""
     frames, segments = utterance
     chain = model.chain(segments)
@@ -259,7 +231,7 @@ def _skip_probability(occupancy: np.ndarray, skipped: np.ndarray, number: int) -
 
 def _m_step(model: PhoneHmm, expectations: _Expectations) -> PhoneHmm:
     speech = slice(1, len(model.stay) - N_STATES)
-    mixtures = reestimate(model.mixtures, expectations.sums, speech)
+    mixtures = model.mixtures.reestimated(expectations.sums, speech)
     if expectations.n_frames == 0:  # the flat start has no transitions
         return replace(model, mixtures=mixtures)
     # prior: three visits of each state, of 3 frames each

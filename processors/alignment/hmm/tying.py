@@ -102,7 +102,19 @@ def accumulate_contexts(
 def tie(contexts: Contexts, n_units: int) -> TiedStates:
     """Grows the trees greedily, the question with the largest gain first."""
     keys = sorted(contexts)
-    return _Forest(np.array(keys), np.array([contexts[key] for key in keys]), n_units).grown()
+    forest = _Forest(np.array(keys), np.array([contexts[key] for key in keys]), n_units)
+    members, n_roots = forest.members, len(forest.members)
+    open_splits = [split for root in range(1, n_roots) for split in forest.best_split(root)]
+    heapify(open_splits)
+    while open_splits and len(members) - len(forest.splits) < MAX_LEAVES:
+        split = heappop(open_splits)
+        yes = forest.sets[split.asked, forest.keys[members[split.node], 1 + split.side]]
+        forest.splits[split.node] = (split, len(members))
+        for answers in (~yes, yes):
+            members.append(members[split.node][answers])
+            for further in forest.best_split(len(members) - 1):
+                heappush(open_splits, further)
+    return forest.numbered(n_roots)
 
 
 class _Split(NamedTuple):
@@ -126,22 +138,7 @@ class _Forest:
         self.members = [np.flatnonzero(keys[:, 0] == root) for root in range(n_states(n_units))]
         self.splits: dict[int, tuple[_Split, int]] = {}  # and the first of its two branches
 
-    def grown(self) -> TiedStates:
-        """Returns the trees, once no question gains enough."""
-        n_roots = len(self.members)
-        open_splits = [split for root in range(1, n_roots) for split in self._best_split(root)]
-        heapify(open_splits)
-        while open_splits and len(self.members) - len(self.splits) < MAX_LEAVES:
-            split = heappop(open_splits)
-            yes = self.sets[split.asked, self.keys[self.members[split.node], 1 + split.side]]
-            self.splits[split.node] = (split, len(self.members))
-            for answers in (~yes, yes):
-                self.members.append(self.members[split.node][answers])
-                for further in self._best_split(len(self.members) - 1):
-                    heappush(open_splits, further)
-        return self._numbered(n_roots)
-
-    def _best_split(self, node: int) -> list[_Split]:
+    def best_split(self, node: int) -> list[_Split]:
         """Returns the question with the largest gain at a leaf, if it gains enough."""
         members = self.members[node]
         if len(members) < 2:
@@ -158,7 +155,7 @@ class _Forest:
             best.append(_Split(float(loss.min()), node, side, int(loss.argmin())))
         return [min(best)] if min(best).loss < -self.least_gain else []
 
-    def _numbered(self, n_roots: int) -> TiedStates:
+    def numbered(self, n_roots: int) -> TiedStates:
         """Returns questions and leaves with numbers, in the order of the roots."""
         questions = {node: number for number, node in enumerate(self.splits)}
         leaves: list[int] = []
@@ -194,11 +191,7 @@ def _cost(sums: np.ndarray) -> np.ndarray:
 
 
 def _sets(units: np.ndarray, sums: np.ndarray, n_units: int) -> np.ndarray:
-    """Sets of similar units, (Q, units), by agglomerative clustering.
-
-    The largest come first: of two that split the training data equally, it covers more of what is
-    not in the training data.
-    """
+    """Finds sets of similar units, (Q, units), by agglomerative clustering; the largest first."""
     of_unit = np.zeros((n_units, sums.shape[1]))
     np.add.at(of_unit, units, sums)
     groups = np.eye(n_units, dtype=bool)[of_unit[:, 0] > 0]
@@ -213,4 +206,5 @@ def _sets(units: np.ndarray, sums: np.ndarray, n_units: int) -> np.ndarray:
         groups = np.concatenate([groups[is_other], [groups[first] | groups[second]]])
         joined = np.concatenate([joined[is_other], [joined[first] + joined[second]]])
         sets.append(groups[-1])
+    # of two that split the training data equally, the larger one covers more of other data
     return np.array(sets[::-1])

@@ -19,13 +19,10 @@ IDS = ["LJ001-0002", "LJ001-0008", "LJ002-0020", "LJ002-0035", "LJ011-0202"]
 SPOKEN = SpokenText("Ah.", "ah.", ("<sil>", "AA1", "<.>"), (Word("ah", 1, 2),))
 
 
-def aligner_of(**keys):
-    return make_aligner(PreprocessConfig(aligner="learned", sample_rate=RATE, **keys), DEMO)
-
-
 def align(wav, spoken=SPOKEN, **keys):
     utterance = Utterance("a", DEMO / "none.wav", "Ah.", "ann", "en-us")
-    return aligner_of(**keys)(utterance, wav.astype(np.float32), spoken)
+    aligner = make_aligner(PreprocessConfig(aligner="learned", sample_rate=RATE, **keys), DEMO)
+    return aligner(utterance, wav.astype(np.float32), spoken)
 
 
 def test_the_phones_of_the_text_get_the_span_of_the_speech_and_no_times():
@@ -37,14 +34,13 @@ def test_the_phones_of_the_text_get_the_span_of_the_speech_and_no_times():
     assert found.words == SPOKEN.words
     assert not found.has_times
     assert found.boundaries_s == pytest.approx([1 - 0.22, end_s + 0.22], abs=0.03)
-
-
-def test_speech_that_fills_its_recording_stays_whole():
-    assert align(sing()).boundaries_s.tolist() == [0, len(sing()) / RATE]
+    assert align(sing()).boundaries_s.tolist() == [0, len(sing()) / RATE]  # it stays whole
+    with pytest.raises(AlignmentError, match="the recording has no speech"):
+        align(np.zeros(RATE))
 
 
 @pytest.mark.parametrize("hop_length", [256, 1024])
-def test_more_than_40_phones_per_second_or_one_per_frame_are_refused(hop_length):
+def test_more_than_40_phones_a_second_or_one_a_frame_are_refused_as_the_longest(hop_length):
     n_frames = round(2 * RATE / hop_length)
     wav = np.tile(sing(), 9)[: 2 * RATE]
     allowed = min(80, n_frames)  # 40 a second
@@ -52,10 +48,6 @@ def test_more_than_40_phones_per_second_or_one_per_frame_are_refused(hop_length)
     message = rf"{allowed + 1} phones and pauses in 2.00 s of speech \({n_frames} frames\)"
     with pytest.raises(AlignmentError, match=message):
         align(wav, with_phones(allowed + 1), hop_length=hop_length)
-
-
-def test_phones_that_are_longer_than_letters_count():
-    wav = np.tile(sing(), 9)[: 2 * RATE]
     words = (WordPhones(0, 1, 2, ("D", "AH1", "B")),)  # two phones more than letters
     align(wav, dataclasses.replace(with_phones(78), word_phones=words))
     with pytest.raises(AlignmentError, match=r"81 phones and pauses in 2\.00 s"):
@@ -64,11 +56,6 @@ def test_phones_that_are_longer_than_letters_count():
 
 def with_phones(n):
     return dataclasses.replace(SPOKEN, phones=("<sil>", *["AA1"] * (n - 2), "<.>"))
-
-
-def test_silence_is_refused():
-    with pytest.raises(AlignmentError, match="the recording has no speech"):
-        align(np.zeros(RATE))
 
 
 def test_stage_1_stores_utterances_without_durations_and_statistics_of_frames(tmp_path):
@@ -91,12 +78,7 @@ def test_stage_1_stores_utterances_without_durations_and_statistics_of_frames(tm
     assert pooled["f0_phone"] == pooled["f0_frame"]
     assert pooled["energy_phone"] == pooled["energy_frame"]
     assert "<sp>" not in read_json(folder / "phones.json")
-
-
-def test_another_aligner_makes_the_features_again(tmp_path):
-    corpus = copy_corpus(tmp_path / "corpus", IDS)
-    folder = tmp_path / "data" / "LJSpeech"
-    prepare_dataset(config_of(corpus, tmp_path / "data", aligner="learned"), "LJSpeech", 1)
+    # another aligner makes the features again
     before = read_fingerprint(folder)
     done = prepare_dataset(config_of(corpus, tmp_path / "data"), "LJSpeech", 1)
 

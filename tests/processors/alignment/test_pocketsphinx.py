@@ -13,7 +13,7 @@ from config.preprocess import PreprocessConfig
 from config.text import TextConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import pocketsphinx as aligner_module
-from processors.alignment.aligner import AlignmentError, find_aligner, make_aligner
+from processors.alignment.aligner import AlignmentError, make_aligner
 from processors.alignment.textgrid import read_textgrid
 from processors.records import SpokenText, Word
 from processors.text.symbols import PAUSES
@@ -38,14 +38,8 @@ def spoken_of(words):
     return SpokenText("", "", (*phones, "<.>"), tuple(spans))
 
 
-MODERN = spoken_of(
-    [
-        ("in", "IH0 N"),
-        ("being", "B IY1 IH0 NG"),
-        ("comparatively", "K AH0 M P EH1 R AH0 T IH0 V L IY0"),
-        ("modern", "M AA1 D ER0 N"),
-    ]
-)
+SAID = "IH0 N", "B IY1 IH0 NG", "K AH0 M P EH1 R AH0 T IH0 V L IY0", "M AA1 D ER0 N"
+MODERN = spoken_of(zip(("in", "being", "comparatively", "modern"), SAID, strict=True))
 
 
 def reference(id):
@@ -88,6 +82,9 @@ def test_phones_start_where_mfa_says(aligned):
     assert np.median(size_ms) < 10.1
     assert np.mean(size_ms < 20.1) > 0.88
     assert np.mean(size_ms < 50.1) > 0.97
+    for id in reversed(IDS[:3]):  # whatever utterance came before
+        found = align(id, reference(id)[1]).boundaries_s
+        assert np.array_equal(found, aligned[id].boundaries_s), id
 
 
 def test_phones_keep_their_stress_and_the_audio_is_covered():
@@ -121,12 +118,6 @@ def starts_of_second_word(spoken, wav):
     return round(22050 * float(alignment.boundaries_s[alignment.words[1].start]))
 
 
-def test_times_do_not_depend_on_the_utterance_before(aligned):
-    for id in reversed(IDS[:3]):
-        found = align(id, reference(id)[1]).boundaries_s
-        assert np.array_equal(found, aligned[id].boundaries_s), id
-
-
 def test_recordings_of_any_rate_give_the_same_times():
     wav = recording("LJ001-0002")
     expected = align("LJ001-0002", MODERN).boundaries_s
@@ -135,28 +126,22 @@ def test_recordings_of_any_rate_give_the_same_times():
         assert np.abs(other.boundaries_s - expected).max() <= 0.0201
 
 
-def test_a_second_try_with_a_wider_beam_is_made(monkeypatch):
-    monkeypatch.setattr(aligner_module, "BEAMS", (1.0, 1e-48))  # the first one prunes everything
-    assert align("LJ001-0002", MODERN).phones == MODERN.phones
-
-
-def test_an_utterance_that_no_beam_aligns_is_refused_and_harms_no_other(monkeypatch):
+def test_a_second_try_is_made_and_what_no_beam_aligns_is_refused_and_harms_no_other(monkeypatch):
     with monkeypatch.context() as patch:
+        patch.setattr(aligner_module, "BEAMS", (1.0, 1e-48))  # the first one prunes everything
+        assert align("LJ001-0002", MODERN).phones == MODERN.phones
         patch.setattr(aligner_module, "BEAMS", (1.0,))
         with pytest.raises(AlignmentError, match="text and recording do not fit: pocketsphinx"):
             align("LJ001-0002", MODERN)
     assert align("LJ001-0002", MODERN).phones == MODERN.phones
 
 
-def test_the_text_of_another_recording_is_refused():
+def test_another_text_language_or_phone_set_is_refused_with_the_remedy():
     _, other = reference("LJ001-0012")
     with pytest.raises(AlignmentError, match=r"do not fit|too short for"):
         align("LJ001-0002", other)
     with pytest.raises(AlignmentError, match=r"1.90 s of audio are too short for 220 phones"):
         align("LJ001-0002", spoken_of([("a", "AH0")] * 220))
-
-
-def test_other_languages_and_phone_sets_are_refused_with_the_remedy():
     with pytest.raises(AlignmentError, match=r"knows English, not de; set preprocess.aligner to"):
         align("LJ001-0002", MODERN, language="de")
     with pytest.raises(AlignmentError, match="does not know the phone ə; it takes ARPAbet"):
@@ -171,7 +156,3 @@ def test_a_missing_package_is_named(monkeypatch):
     aligner_module._recogniser.cache_clear()
     with pytest.raises(InputError, match="pip install pocketsphinx"):
         align("LJ001-0002", MODERN)
-
-
-def test_alignments_are_computed_and_so_there_is_no_file():
-    assert find_aligner(CONFIG).files is None

@@ -1,19 +1,16 @@
 """Phones and words with times, whatever file they were in."""
 
 import math
+from contextlib import nullcontext
 
 import pytest
 
 from processors.alignment.aligner import AlignmentError
 from processors.alignment.timed import align_grid, check_times, find_words, make_grid
-from processors.records import SpokenText, TimedPhone, TimedWord, Word
+from processors.records import TimedPhone, TimedWord, Word
+from tests.processors.utterances import spoken_text
 
-SPOKEN = SpokenText(
-    text="Hi, you!",
-    normalized="Hi, you!",
-    phones=("<sil>", "HH", "AY1", "<,>", "Y", "UW1", "<!>"),
-    words=(Word("Hi", 1, 3), Word("you", 4, 6)),
-)
+SPOKEN = spoken_text("Hi, you!", "<sil> Hi=HH-AY1 <,> you=Y-UW1 <!>")
 
 
 def grid_of(names, duration_s=None, step_s=0.1):
@@ -56,19 +53,19 @@ def test_silence_alone_is_refused():
         align_grid(grid_of(["sil", "", "sp"], duration_s=0.3), SPOKEN, 0.3, 0.1)
 
 
-@pytest.mark.parametrize("time", [math.nan, math.inf])
-def test_times_that_are_no_numbers_are_refused(time):
-    grid = make_grid(None, [], [TimedPhone("HH", 0.1, time)])
-    with pytest.raises(AlignmentError, match=r"HH lasts from 0.100 to (nan|inf) s, .*; align"):
-        align_grid(grid, SPOKEN, 1.0, 0.1)
-
-
-def test_phones_may_overlap_by_what_rounding_to_10_ms_explains():
-    near = [TimedPhone("HH", 0.1, 0.21), TimedPhone("AY1", 0.2, 0.3)]
-    check_times(make_grid(None, [], near))
-    far = [TimedPhone("HH", 0.1, 0.23), TimedPhone("AY1", 0.2, 0.3)]
-    with pytest.raises(AlignmentError, match="times overlap"):
-        check_times(make_grid(None, [], far))
+@pytest.mark.parametrize(
+    ("end_s", "message"),
+    [
+        (0.21, None),  # what rounding to 10 ms explains
+        (0.23, "times overlap"),
+        (math.nan, r"HH lasts from 0.100 to nan s, .*; align"),
+        (math.inf, r"HH lasts from 0.100 to inf s, .*; align"),
+    ],
+)
+def test_times_that_overlap_or_are_no_numbers_are_refused(end_s, message):
+    grid = make_grid(None, [], [("HH", 0.1, end_s), ("AY1", 0.2, 0.3)])
+    with pytest.raises(AlignmentError, match=message) if message else nullcontext():
+        check_times(grid)
 
 
 def test_words_are_found_among_phones_that_the_text_does_not_have():
@@ -81,21 +78,12 @@ def words_of(*labels):
 
 
 def test_a_word_of_the_text_that_the_source_lacks_is_named_with_its_place():
-    spoken = SpokenText(
-        "Hi, you two!",
-        "Hi, you two!",
-        ("<sil>", "HH", "AY1", "<,>", "Y", "UW1", "T", "UW1", "<!>"),
-        (Word("Hi", 1, 3), Word("you", 4, 6), Word("two", 6, 8)),
-    )
+    spoken = spoken_text("Hi, you two!", "<sil> Hi=HH-AY1 <,> you=Y-UW1 two=T-UW1 <!>")
     grid = grid_of(["HH", "AY1", "Y", "UW1"])
-    with pytest.raises(
-        AlignmentError, match=r"the word 'two' of .* between 0.40 and 0.90 s; align"
-    ):
-        align_grid(grid, spoken, 0.9, 0.1)
-    with pytest.raises(
-        AlignmentError, match=r"the word 'two' of .* between 0.40 and 0.90 s; align"
-    ):
-        align_grid(grid._replace(words=words_of("hi", "you")), spoken, 0.9, 0.1)
+    match = r"the word 'two' of .* between 0.40 and 0.90 s; align"
+    for source in (grid, grid._replace(words=words_of("hi", "you"))):
+        with pytest.raises(AlignmentError, match=match):
+            align_grid(source, spoken, 0.9, 0.1)
     silent = grid._replace(words=[*words_of("hi", "you", "two")])
     with pytest.raises(AlignmentError, match=r"its word 'two' from 0.40 to 0.60 s has no phones"):
         align_grid(silent, spoken, 0.9, 0.1)
@@ -111,7 +99,6 @@ def test_unknown_phones_are_half_of_the_speech_at_most():
     grid = grid_of(["spn", "Y", "UW1"])
     assert align_grid(grid, SPOKEN, 0.5, 0.1).phones[1] == "<spn>"
     for names in (["spn"] * 4, ["spn", "spn", "spn", "UW1"]):
-        with pytest.raises(
-            AlignmentError, match=r"0.[34]0 of its 0.40 s are .* unknown words \(spn"
-        ):
+        match = r"0.[34]0 of its 0.40 s are .* unknown words \(spn"
+        with pytest.raises(AlignmentError, match=match):
             align_grid(grid_of(names), SPOKEN, 0.5, 0.1)

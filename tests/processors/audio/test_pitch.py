@@ -66,20 +66,14 @@ def test_half_a_hop_between_the_paddings_is_respected():
         assert error_on(other, estimate, f0) > 5
 
 
-def test_first_and_last_frames_have_a_pitch_too():
+def test_voices_and_pulses_have_their_pitch_and_noise_and_silence_are_unvoiced():
     time = np.arange(20 * HOP) / 22050
     wav = sum(np.cos(2 * np.pi * 200 * k * time) / k for k in range(1, 10)).astype(np.float32) / 3
     estimate = extract_f0(wav, CENTRE, 20)
     assert estimate[1:] == pytest.approx(np.full(19, 200), rel=0.01)
-
-
-def test_a_pulse_train_has_the_pitch_of_its_pulses():
     wav = np.zeros(100 * HOP, dtype=np.float32)
     wav[::147] = 1  # 150 Hz
     assert np.median(extract_f0(wav, CENTRE, 100)) == pytest.approx(150, rel=1e-3)
-
-
-def test_noise_and_silence_are_unvoiced():
     noise = np.random.default_rng(0).standard_normal(200 * HOP).astype(np.float32) * 0.1
     assert np.mean(extract_f0(noise, CENTRE, 200) > 0) < 0.03
     assert extract_f0(np.zeros(5 * HOP, dtype=np.float32), CENTRE, 5).tolist() == [0] * 5

@@ -3,13 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from processors.audio.speech_level import (
-    FLOOR_DB,
-    active_level,
-    frame_levels,
-    speech_activity,
-    speech_frames,
-)
+from processors.audio import speech_level
+from processors.audio.speech_level import active_level, frame_levels, speech_activity, speech_frames
 
 RATE = 16000
 
@@ -69,10 +64,11 @@ def test_an_offset_and_silence_change_no_level():
     assert surrounded == pytest.approx(alone, abs=0.7)  # 0.2 s of hangover count as speech
 
 
-@pytest.mark.parametrize("wav", [silence(0), silence(1), silence(1) + np.float32(0.5)])
-def test_silence_has_no_level(wav):
+@pytest.mark.parametrize("wav", [silence(0), silence(0.03), silence(1), silence(1) + 0.5])
+def test_silence_has_no_level_and_no_frames_of_speech(wav):
     assert active_level(wav, RATE) is None
     assert speech_activity(wav, RATE) is None
+    assert not np.concatenate(speech_frames(wav, RATE)).any()
 
 
 def test_frames_are_hundredths_of_a_second():
@@ -80,7 +76,7 @@ def test_frames_are_hundredths_of_a_second():
     levels = frame_levels(np.concatenate([np.zeros(rate), tone(1, 0.1, rate)]), rate)
 
     assert levels.shape == (200,)
-    assert levels[:100].max() == pytest.approx(FLOOR_DB, abs=10)
+    assert levels[:100].max() == pytest.approx(speech_level.FLOOR_DB, abs=10)
     assert levels[100:] == pytest.approx(-20, abs=1.0)
     assert frame_levels(np.zeros(220), rate).shape == (0,)
 
@@ -102,8 +98,3 @@ def test_frames_of_speech_are_those_above_noise_and_vowels_those_of_its_level():
     noise = 0.02 * np.random.default_rng(0).normal(size=len(wav))  # -14 dB
     audible, vowels = speech_frames(wav + noise.astype(np.float32), RATE)
     assert np.flatnonzero(audible)[[0, -1]] == pytest.approx([50, 99], abs=3)
-
-
-@pytest.mark.parametrize("wav", [silence(1), silence(0.03), silence(0)])
-def test_silence_has_no_frames_of_speech(wav):
-    assert not np.concatenate(speech_frames(wav, RATE)).any()

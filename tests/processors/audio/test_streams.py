@@ -7,13 +7,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from processors.audio.streams import (
-    FORMATS,
-    encoded,
-    stream_delay_s,
-    synthetic_tag,
-    write_audio,
-)
+from processors.audio.streams import FORMATS, encoded, stream_delay_s, synthetic_tag, write_audio
 from utils import __version__
 
 RATE = 22050
@@ -54,10 +48,8 @@ def test_sound_comes_later_than_in_the_wav_by_the_delay_of_the_stream(tmp_path, 
     wav[rate : rate + 200] = 0.8 * np.sin(np.arange(200) / 3) * np.hanning(200)
     write_audio(tmp_path / f"a.{format}", [wav], rate)
     stream = b"".join(encoded(np.split(wav, [1000, 20000]), format, rate))
-    for data, delay_s in (
-        (stream, stream_delay_s(format, rate)),
-        ((tmp_path / f"a.{format}").read_bytes(), 0),
-    ):
+    file = (tmp_path / f"a.{format}").read_bytes()
+    for data, delay_s in ((stream, stream_delay_s(format, rate)), (file, 0)):
         heard, heard_rate = decoded(data, format)
         centre = np.average(np.arange(len(heard)), weights=heard**2) / heard_rate
         expected = np.average(np.arange(len(wav)), weights=wav**2) / rate
@@ -71,6 +63,14 @@ def test_lossless_streams_hold_the_samples_of_a_file_and_of_save(format):
     expected, _ = decoded(file.getvalue(), format)
     found, _ = decoded(b"".join(encoded(PIECES, format, RATE)), format)
     assert np.array_equal(found, expected)
+
+
+def test_the_header_of_a_wav_stream_gives_no_length_and_raw_samples_have_no_tag():
+    header = next(encoded(PIECES, "wav", RATE))[:44]
+    assert (header[:4], header[4:8]) == (b"RIFF", b"\xff" * 4)
+    assert (header[36:40], header[40:44]) == (b"data", b"\xff" * 4)
+    raw, tagged = (b"".join(encoded(PIECES, "pcm", RATE, tag)) for tag in ("", TAG))
+    assert tagged == raw
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -99,20 +99,13 @@ def test_most_of_a_piece_is_out_before_the_next_is_asked_for(format):
     assert len(first) > 0.3 * whole
 
 
-def test_the_header_of_a_wav_stream_gives_no_length():
-    header = next(encoded(PIECES, "wav", RATE))[:44]
-    assert (header[:4], header[4:8]) == (b"RIFF", b"\xff" * 4)
-    assert (header[36:40], header[40:44]) == (b"data", b"\xff" * 4)
-
-
 TAG = synthetic_tag("choir, 9 updates", "cc0-1.0, of the recordings")
 # as each format stores it: an entry with its length before it
-STORED = {
+COMMENT = struct.pack("<I", len(TAG) + 8) + b"COMMENT=" + TAG.encode()
+STORED = dict.fromkeys(("flac", "ogg", "opus"), COMMENT) | {
     "wav": b"ICMT" + struct.pack("<I", (len(TAG) + 2) // 2 * 2) + TAG.encode(),
     "mp3": b"COMM" + struct.pack(">IH", len(TAG) + 5, 0) + b"\0eng\0" + TAG.encode(),
-} | dict.fromkeys(
-    ("flac", "ogg", "opus"), struct.pack("<I", len(TAG) + 8) + b"COMMENT=" + TAG.encode()
-)
+}
 
 
 def test_a_tag_names_the_software_the_model_its_licence_and_the_type_of_source():
@@ -139,8 +132,3 @@ def test_files_and_streams_hold_the_tag_before_the_same_samples(tmp_path, format
         assert entry.index(STORED[format]) < 2000  # players read it before the sound
         assert b"Synthetic" not in untagged
         assert np.array_equal(decoded(data, format)[0], decoded(untagged, format)[0])
-
-
-def test_raw_samples_have_no_tag():
-    data = b"".join(encoded(PIECES, "pcm", RATE, TAG))
-    assert data == b"".join(encoded(PIECES, "pcm", RATE))

@@ -55,14 +55,11 @@ def utterances():
     return [store.read(id) for id in store.ids]
 
 
-def test_durations_are_not_negative_and_sum_to_the_frames(utterances):
+def test_durations_sum_to_the_frames_some_are_0_and_pauses_are_short(utterances):
     for item in utterances:
         assert item.durations.min() >= 0
         assert item.durations.sum() == item.mel.shape[1] == len(item.f0) == len(item.energy)
         assert len(item.durations) == len(item.phones)
-
-
-def test_some_phones_have_no_frame_and_pauses_are_short(utterances):
     durations = np.concatenate([item.durations for item in utterances])
     pause = np.array([phone.startswith("<") for item in utterances for phone in item.phones])
     assert (durations[pause] == 0).mean() == pytest.approx(0.25, abs=0.05)
@@ -89,15 +86,12 @@ def test_mels_can_be_learnt_from_the_phones(utterances):
     assert mel.min() >= MelConfig().log_floor_value
 
 
-def test_an_utterance_depends_on_seed_and_id_alone():
+def test_an_utterance_depends_on_seed_and_id_alone_and_has_no_durations_without_an_aligner():
     first, again, other = source().read("generated-00003"), source().read(3), source(seed=1).read(3)
     assert first.phones == again.phones
     assert np.array_equal(first.mel, again.mel)
     assert first.mel.shape == other.mel.shape
     assert first.phones != other.phones
-
-
-def test_without_an_aligner_there_are_no_durations():
     store = source(aligner="learned")
     assert not store.timed
     assert store.read(0).durations is None
@@ -123,19 +117,13 @@ def test_the_mel_is_that_of_the_wav(recordings):
     assert item.mel.std() > 0.8
 
 
-def test_a_part_is_the_same_in_the_whole(recordings):
+def test_a_part_is_the_same_in_the_whole_and_the_sound_depends_on_the_seed(recordings):
     whole, part = recordings.read("generated-00003"), recordings.read("generated-00003", 10, 16)
     assert np.array_equal(part.mel, whole.mel[:, 10:26])
     assert np.array_equal(part.wav, whole.wav[10 * 64 : 26 * 64])
+    assert recordings.read(4).mel.shape == (20, int(recordings.frames[4])) == (20, 1261)
     last = recordings.read(3, whole.mel.shape[1] - 4, 16)  # ends with the recording
     assert (last.mel.shape[1], len(last.wav)) == (4, 4 * 64)
-
-
-def test_the_longest_recording_has_all_its_frames(recordings):
-    assert recordings.read(4).mel.shape == (20, int(recordings.frames[4])) == (20, 1261)
-
-
-def test_the_sound_depends_on_the_seed(recordings):
     same, other = (GeneratedRecordings("mini", 5, MEL, seed=seed).read(1) for seed in (0, 1))
     assert np.array_equal(same.wav, recordings.read(1).wav)
     assert not np.array_equal(other.wav, recordings.read(1).wav)

@@ -44,12 +44,15 @@ def test_no_batch_exceeds_its_budget_but_a_single_long_utterance():
     assert all(len(b) * lengths[b].max() <= 36 for b in plan if b != [4])
 
 
+def assert_each_once(plan, n_utterances):
+    assert sorted(i for batch in plan for i in batch) == list(range(n_utterances))
+
+
 def test_every_utterance_comes_once_per_epoch():
     sampler = FrameBudgetSampler(ljspeech_lengths(503), 8000, seed=0, window=3, processes=2)
 
     for epoch in range(3):
-        plan = sampler.plan(epoch)
-        assert sorted(i for batch in plan for i in batch) == list(range(503))
+        assert_each_once(sampler.plan(epoch), 503)
 
 
 def test_the_order_is_a_function_of_seed_and_epoch_alone():
@@ -81,15 +84,13 @@ def test_the_longest_utterances_come_first_in_the_first_epoch_alone():
 
 def test_processes_share_an_epoch_in_whole_windows():
     lengths = ljspeech_lengths(307)
-    samplers = [
-        FrameBudgetSampler(lengths, 8000, seed=0, window=3, processes=2, rank=rank)
-        for rank in range(2)
-    ]
+    options = {"seed": 0, "window": 3, "processes": 2}
+    samplers = [FrameBudgetSampler(lengths, 8000, **options, rank=rank) for rank in range(2)]
     shares = [batches_of(sampler) for sampler in samplers]
 
     assert len(shares[0]) == len(shares[1]) == len(samplers[0])
     assert len(shares[0]) % 3 == 0
-    assert sorted(i for share in shares for batch in share for i in batch) == list(range(307))
+    assert_each_once(shares[0] + shares[1], 307)
 
 
 @pytest.mark.parametrize(("n_utterances", "window"), [(3, 2), (5, 4), (7, 3)])
@@ -98,7 +99,7 @@ def test_too_few_long_utterances_for_whole_windows_are_joined(n_utterances, wind
     plan = FrameBudgetSampler(lengths, budget=100, seed=0, window=window).plan(0)
 
     assert len(plan) == n_utterances // window * window
-    assert sorted(i for batch in plan for i in batch) == list(range(n_utterances))
+    assert_each_once(plan, n_utterances)
     assert [n_utterances - 1] in plan  # the longest stays alone
 
 
@@ -117,15 +118,12 @@ def test_a_start_skips_batches_of_the_next_iteration_only():
     assert list(sampler) == whole
 
 
-def test_draws_carry_the_epoch_to_the_dataset():
+def test_draws_carry_the_epoch_to_the_dataset_and_no_batch_size_lets_accelerate_shard():
     sampler = FrameBudgetSampler([5, 6], budget=100, seed=0)
     sampler.set_epoch(9)
 
     assert sorted(next(iter(sampler))) == [Draw(9, 0), Draw(9, 1)]
-
-
-def test_there_is_no_batch_size_for_accelerate_to_shard_by():
-    assert not hasattr(FrameBudgetSampler([5], budget=9, seed=0), "batch_size")
+    assert not hasattr(sampler, "batch_size")
 
 
 def test_the_budget_follows_from_the_batch_size_unless_it_is_given():
@@ -149,31 +147,25 @@ def cost(shapes, phones, frames):
 @pytest.mark.parametrize("seed", range(5))
 def test_no_other_choice_of_shapes_pads_less(n_shapes, seed):
     phones, frames = corpus(9, seed)
-    chains = []
-    for n in range(1, n_shapes + 1):
-        for lengths in combinations(np.unique(frames), n):
-            if lengths[-1] == frames.max():
-                chains.append([Shape(phones[frames <= T].max(), T) for T in lengths])
+    choices = (c for n in range(n_shapes) for c in combinations(np.unique(frames)[:-1], n))
+    chains = [
+        [Shape(phones[frames <= T].max(), T) for T in (*lengths, frames.max())]
+        for lengths in choices
+    ]
     found = choose_shapes(phones, frames, n_shapes)
 
     assert cost(found, phones, frames) == min(cost(chain, phones, frames) for chain in chains)
     assert len(found) == n_shapes
 
 
-def test_there_are_no_more_shapes_than_lengths():
+def test_the_smallest_shape_that_fits_both_ways_is_taken_and_nothing_is_cut():
     shapes = choose_shapes(np.array([2, 3, 3]), np.array([9, 12, 12]), 5)
-    assert shapes == (Shape(2, 9), Shape(3, 12))
-
-
-def test_the_smallest_shape_that_fits_both_ways_is_taken():
+    assert shapes == (Shape(2, 9), Shape(3, 12))  # no more than lengths
     shapes = (Shape(10, 50), Shape(20, 100))
     assert fitting(shapes, 10, 50) == shapes[0]
     assert fitting(shapes, 11, 50) == fitting(shapes, 10, 51) == shapes[1]
-
-
-def test_what_is_too_long_is_an_error_and_not_cut():
     with pytest.raises(ValueError, match=r"21 phones and 30 frames; the largest .* 20 and 100"):
-        fitting((Shape(20, 100),), 21, 30)
+        fitting(shapes, 21, 30)
 
 
 @pytest.mark.parametrize("multiple", [1, 2, 6])
@@ -183,7 +175,7 @@ def test_every_utterance_comes_once_per_epoch_in_batches_of_the_planned_shapes(m
     shapes = set()
     for epoch in range(3):
         plan = batches.fill(np.random.default_rng(epoch))
-        assert sorted(i for batch in plan for i in batch) == list(range(300))
+        assert_each_once(plan, 300)
         assert len(plan) % multiple == 0
         for batch in plan:
             shape = fitting(batches.shapes, phones[batch].max(), frames[batch].max())
@@ -196,31 +188,24 @@ def test_every_utterance_comes_once_per_epoch_in_batches_of_the_planned_shapes(m
 
 def test_the_utterances_of_a_batch_change_from_epoch_to_epoch():
     batches = FixedBatches(*corpus(), 4, budget=1600)
-    plans = [
-        {frozenset(batch) for batch in batches.fill(np.random.default_rng(epoch))}
-        for epoch in range(2)
-    ]
-    assert len(plans[0] & plans[1]) < 0.05 * len(plans[0])
+    first, second = ({*map(frozenset, batches.fill(np.random.default_rng(n)))} for n in range(2))
+    assert len(first & second) < 0.05 * len(first)
 
 
-def test_a_small_corpus_has_two_batch_shapes():
+def test_a_small_corpus_has_two_batch_shapes_and_segments_one():
     phones, frames = np.array([2, 4, 4, 4]), np.array([10, 40, 40, 20])
     batches = FixedBatches(phones, frames, 2, budget=80)
     # 2 x (4 phones, 40 frames), and 2 x (4 phones, 20 frames)
     assert batches.batch_shapes == (BatchShape(2, 4, 40), BatchShape(2, 4, 20))
+    segments = FixedBatches(np.zeros(40, np.int64), np.full(40, 32), 6, budget=8 * 32)
+    assert segments.batch_shapes == (BatchShape(8, 0, 32),)
+    assert str(segments.batch_shapes[0]) == "8 x 32"
 
 
 @pytest.mark.parametrize(("n_utterances", "multiple"), [(3, 2), (5, 4), (7, 3), (4, 4)])
 def test_a_corpus_that_is_too_small_for_whole_windows_gets_larger_batches(n_utterances, multiple):
     frames = np.arange(100, 100 + n_utterances)
-    plan = FixedBatches(frames // 6, frames, 3, budget=100, multiple=multiple).fill(
-        np.random.default_rng(0)
-    )
+    batches = FixedBatches(frames // 6, frames, 3, budget=100, multiple=multiple)
+    plan = batches.fill(np.random.default_rng(0))
     assert len(plan) == n_utterances // multiple * multiple
-    assert sorted(i for batch in plan for i in batch) == list(range(n_utterances))
-
-
-def test_segments_have_one_shape():
-    segments = FixedBatches(np.zeros(40, np.int64), np.full(40, 32), 6, budget=8 * 32)
-    assert segments.batch_shapes == (BatchShape(8, 0, 32),)
-    assert str(segments.batch_shapes[0]) == "8 x 32"
+    assert_each_once(plan, n_utterances)

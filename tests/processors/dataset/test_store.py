@@ -12,13 +12,7 @@ from safetensors.numpy import load_file
 
 from modules.mel import MelConfig
 from processors.dataset import store as store_module
-from processors.dataset.store import (
-    FEATURES,
-    FeatureStore,
-    checksum,
-    shard_writer,
-    tensors_of,
-)
+from processors.dataset.store import FEATURES, FeatureStore, checksum, shard_writer, tensors_of
 from processors.records import Features, WordPhones
 from tests.processors.mel_wavs import MEL as SMALL_MEL
 from tests.processors.mel_wavs import make_mel_wav
@@ -31,16 +25,10 @@ PHONES = ("<sil>", "HH", "AY1", "ˈaɪ", "<.>")
 
 def features(id: str, n_frames: int = 7, speaker: str = "ann") -> Features:
     random = np.random.default_rng(len(id) + n_frames)
-    durations = np.array([1, 2, 0, n_frames - 4, 1])
-    return Features(
-        id=id,
-        speaker=speaker,
-        phones=PHONES,
-        durations=durations,
-        mel=random.standard_normal((80, n_frames)).astype(np.float32),
-        f0=random.uniform(100, 200, n_frames).astype(np.float32),
-        energy=random.uniform(1, 90, n_frames).astype(np.float32),
-    )
+    mel = random.standard_normal((80, n_frames))
+    contours = random.uniform(100, 200, n_frames), random.uniform(1, 90, n_frames)
+    floats = (values.astype(np.float32) for values in (mel, *contours))
+    return Features(id, speaker, PHONES, np.array([1, 2, 0, n_frames - 4, 1]), *floats)
 
 
 @pytest.fixture
@@ -89,21 +77,19 @@ def test_names_and_lengths_are_in_memory_sorted_by_id(folder):
     assert "d" not in store
 
 
-def test_a_shard_is_read_by_any_safetensors_reader(folder):
+def test_a_shard_is_read_by_any_safetensors_reader_and_by_whom_its_index_is(folder):
     path = folder / FEATURES / "shard-00001.safetensors"
+    assert path.stat().st_mode == (folder / FEATURES / "index.jsonl").stat().st_mode
     with safe_open(path, framework="pt") as file:
         assert file.get_tensor("b/mel").shape == (80, 5)
         assert file.get_tensor("b/phones").numpy().tobytes().decode().split() == list(PHONES)
 
 
-def test_prosody_is_read_without_the_mel(folder):
-    prosody = FeatureStore(folder).read_prosody("a")
+def test_prosody_and_phones_are_read_without_the_mel(folder):
+    store = FeatureStore(folder)
+    prosody = store.read_prosody("a")
     np.testing.assert_array_equal(prosody.f0, features("a").f0)
     np.testing.assert_array_equal(prosody.durations, [1, 2, 0, 3, 1])
-
-
-def test_phones_are_read_alone(folder):
-    store = FeatureStore(folder)
     assert store.read_phones("a") == store.read("a").phones
 
 
@@ -113,32 +99,28 @@ def test_a_store_that_was_read_can_be_sent_to_another_process(folder):
     assert_same(pickle.loads(pickle.dumps(store)).read("b"), features("b", 5, "bob"))
 
 
-def test_the_same_features_give_the_same_bytes(tmp_path):
+def test_the_same_features_give_the_same_bytes_and_none_a_file_too(tmp_path):
     paths = [tmp_path / name / "shard-00000.safetensors" for name in ("one", "two")]
     for path in paths:
         write_shard(path, [features("a"), features("b")], MEL)
     assert paths[0].read_bytes() == paths[1].read_bytes()
+    assert write_shard(paths[0], [], MEL) == []
+    assert len(paths[0].read_bytes()) < len(paths[1].read_bytes())
 
 
-def test_records_match_their_checksums(folder):
+def test_records_match_their_checksums_and_none_of_a_shard_cut_short_can_be_read(folder):
     assert damaged_ids(FeatureStore(folder)) == []
-
-
-def test_no_record_of_a_shard_that_was_cut_short_can_be_read(folder):
     path = folder / FEATURES / "shard-00000.safetensors"
     os.truncate(path, path.stat().st_size // 2)
     assert damaged_ids(FeatureStore(folder)) == ["a", "c"]
 
 
-def test_reading_from_a_missing_shard_says_what_to_do(folder):
+def test_an_unknown_utterance_and_a_missing_shard_are_named(folder):
+    with pytest.raises(InputError, match="no features of 'd'"):
+        FeatureStore(folder).read("d")
     (folder / FEATURES / "shard-00001.safetensors").unlink()
     with pytest.raises(InputError, match=r"shard-00001.safetensors is missing; run stage 1 again"):
         FeatureStore(folder).read("b")
-
-
-def test_an_unknown_utterance_is_named(folder):
-    with pytest.raises(InputError, match="no features of 'd'"):
-        FeatureStore(folder).read("d")
 
 
 def test_another_mel_definition_is_refused_with_both_values(folder):
@@ -154,17 +136,14 @@ def test_an_unfinished_store_is_refused(folder, missing):
         FeatureStore(folder)
 
 
-def test_a_mel_definition_that_is_not_whole_is_refused(folder):
-    (folder / "audio.json").write_text("{}")
-    message = r"audio\.json: missing key sample_rate; delete this file and run stage 1 again"
-    with pytest.raises(InputError, match=message):
-        FeatureStore(folder)
-
-
-def test_an_index_that_was_cut_short_is_refused_with_the_remedy(folder):
+def test_an_index_or_a_mel_definition_that_is_not_whole_is_refused_with_the_remedy(folder):
     path = folder / FEATURES / "index.jsonl"
     path.write_text(path.read_text()[:-9])
     with pytest.raises(InputError, match=r"index\.jsonl:3: not JSON: .*; run stage 1 again"):
+        FeatureStore(folder)
+    (folder / "audio.json").write_text("{}")
+    message = r"audio\.json: missing key sample_rate; delete this file and run stage 1 again"
+    with pytest.raises(InputError, match=message):
         FeatureStore(folder)
 
 
@@ -177,17 +156,6 @@ def test_an_index_with_values_that_cannot_be_is_refused(folder, key, value):
     path.write_text(json.dumps(row) + "\n")
     with pytest.raises(InputError, match=r"index\.jsonl: not an index of this version \(.*again"):
         FeatureStore(folder)
-
-
-def test_shards_can_be_read_by_whom_other_files_can_be_read_by(folder):
-    paths = [folder / FEATURES / name for name in ("shard-00000.safetensors", "index.jsonl")]
-    assert paths[0].stat().st_mode == paths[1].stat().st_mode
-
-
-def test_a_shard_without_utterances_is_a_file_too(tmp_path):
-    path = tmp_path / FEATURES / "shard-00000.safetensors"
-    assert write_shard(path, [], MEL) == []
-    assert path.is_file()
 
 
 def test_utterances_without_durations_are_stored_without_them(tmp_path):
@@ -234,14 +202,11 @@ def test_a_store_of_an_older_version_is_readable(folder):
 def test_a_process_keeps_the_shards_open_that_it_used_last(folder, monkeypatch):
     monkeypatch.setattr(store_module, "_MAX_OPEN", 1)
     store, mels = FeatureStore(folder), [FeatureStore(folder).read(id).mel for id in "abc"]
+    assert store.reading_order(["c", "b", "a"]) == ["a", "c", "b"]  # each is opened once
     for _ in range(2):
         for id, mel in zip("abc", mels, strict=True):
             assert np.array_equal(store.read(id).mel, mel)
             assert list(store._open_shards) == ["shard-00001" if id == "b" else "shard-00000"]
-
-
-def test_the_reading_order_opens_each_shard_once(folder):
-    assert FeatureStore(folder).reading_order(["c", "b", "a"]) == ["a", "c", "b"]
 
 
 def test_a_changed_number_is_refused_when_its_utterance_is_read(folder):
@@ -292,14 +257,11 @@ def test_the_header_fits_into_its_room_for_the_longest_ids_and_numbers(tmp_path)
     assert len(header.rstrip()) + 2 * 2 * 12 < room
 
 
-def test_utterances_that_did_not_come_leave_no_trace(recordings, tmp_path):
+def test_the_index_says_where_and_how_long_records_are_of_those_that_came(recordings, tmp_path):
     path = tmp_path / "shard-00000.safetensors"
     rows = write(path, recordings[:1], ids=[recording.id for recording in recordings])
     assert [row.id for row in rows] == ["rec-000"]
     assert load_file(path).keys() == {"rec-000/mel", "rec-000/wav"}
-
-
-def test_the_index_says_where_and_how_long_a_record_is(recordings, tmp_path):
     moved = replace(recordings[1], start=123)
     (row,) = write(tmp_path / "shard-00007.safetensors", [moved])
     assert (row.shard, row.frames, row.phones, row.start) == ("shard-00007", 40, 0, 123)

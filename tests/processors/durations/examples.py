@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from processors.alignment.aligner import naming
 from processors.alignment.timed import check_times
 from processors.durations.sources import durations_in
 from processors.durations.writing import AlignedSpeech
@@ -13,18 +14,12 @@ from processors.records import TimedPhone, TimedSentence, TimedWord
 
 DEMO = Path(__file__).parents[3] / "egs/_demo/LJSpeech-mini"
 PHONES = [(0.0, 0.2, "sil"), (0.2, 0.3, "HH"), (0.3, 0.4, "AY1"), (0.4, 0.6, "sp"), (0.6, 0.8, "Y")]
+NAMES, EDGES = ("<sil>", "HH", "M", "<,>", "M", "<.>"), (0.1, 0.2, 0.3, 0.3, 0.3, 0.5, 0.6)
 SPEECH = AlignedSpeech(
     id="u1",
     text='He said "hm".',
     seconds=1.0,
-    phones=(
-        TimedPhone("<sil>", 0.1, 0.2),
-        TimedPhone("HH", 0.2, 0.3),
-        TimedPhone("M", 0.3, 0.3),
-        TimedPhone("<,>", 0.3, 0.3),
-        TimedPhone("M", 0.3, 0.5),
-        TimedPhone("<.>", 0.5, 0.6),
-    ),
+    phones=tuple(map(TimedPhone, NAMES, EDGES[:-1], EDGES[1:])),
     words=(TimedWord('"hm"', 0.2, 0.3), TimedWord("m m", 0.3, 0.5)),
     sentences=(TimedSentence('He said "hm".', 0.2, 0.5),),
     frames=np.array([10, 10, 0, 0, 20, 10]),
@@ -63,7 +58,8 @@ def write_counts(path, frames):
 
 def read(folder, format, **options):
     (entry,) = durations_in(folder, format, **options).entries
-    found = entry.read()
-    if not isinstance(found, np.ndarray):
-        check_times(found)
+    with naming(entry.path):
+        found = entry.read()
+        if not isinstance(found, np.ndarray):
+            check_times(found)
     return found

@@ -22,17 +22,12 @@ from processors.durations import sources
 from processors.durations.importing import Fitter, import_durations
 from processors.durations.sources import FrameRate, Table, Tokens, durations_in, find_pitch
 from processors.text.frontend import TextFrontend
-from tests.processors.small_corpus import DEMO, IDS, config_of, copy_corpus, prepare_dataset, texts
+from tests.processors.small_corpus import DEMO, IDS, config_of, prepare_dataset, texts
 from utils.errors import InputError
 
 NAME = "LJSpeech"
 OWN = FrameRate(256, 22050)
 PHONES = TextConfig()
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return copy_corpus(tmp_path_factory.mktemp("corpus") / "corpus")
 
 
 @pytest.fixture(scope="module")
@@ -79,25 +74,27 @@ def rejected(tmp_path):
     return {row["id"]: row for row in map(json.loads, rows)}
 
 
+def features_of(config, tmp_path):
+    """Runs stage 1, and reads what it made."""
+    prepare_dataset(config, NAME, 1)
+    store = FeatureStore(tmp_path / "processed" / NAME)
+    return [store.read(id) for id in IDS]
+
+
+def assert_phones_last(features, names):
+    assert features.phones == names
+    assert features.durations.tolist() == durations_of(features.id, len(names)).tolist()
+
+
 def test_frames_of_a_foreign_split_arrive_at_their_utterances(corpus, spoken, tmp_path):
     source = write_all(tmp_path / "source", spoken)
     before = {path: path.read_bytes() for path in source.rglob("*.npy")}
-    config = run(corpus, tmp_path, source)
-    prepare_dataset(config, NAME, 1)
-    store = FeatureStore(tmp_path / "processed" / NAME)
-    for id in IDS:
-        features = store.read(id)
-        assert features.phones == spoken[id].phones
-        assert features.durations.tolist() == durations_of(id, len(features.phones)).tolist()
+    for features in features_of(run(corpus, tmp_path, source), tmp_path):
+        assert_phones_last(features, spoken[features.id].phones)
         assert features.start == 0
     assert {path: path.read_bytes() for path in source.rglob("*.npy")} == before
-    assert report(tmp_path) == {
-        "source": str(source),
-        "format": "npy",
-        "matched": 9,
-        "rejected": 0,
-        "extra": [],
-    }
+    counts = {"matched": 9, "rejected": 0, "extra": []}
+    assert report(tmp_path) == {"source": str(source), "format": "npy", **counts}
 
 
 def test_durations_of_the_letters_of_nvidias_fastpitch_arrive_symbol_by_symbol(corpus, tmp_path):
@@ -110,12 +107,8 @@ def test_durations_of_the_letters_of_nvidias_fastpitch_arrive_symbol_by_symbol(c
         torch.save(frames, tmp_path / "durations" / f"{id}.pt")
     config = run(corpus, tmp_path, tmp_path / "durations", text=text)
     assert report(tmp_path)["rejected"] == 0
-    prepare_dataset(config, NAME, 1)
-    store = FeatureStore(tmp_path / "processed" / NAME)
-    for id in IDS:
-        features = store.read(id)
-        assert features.phones == symbols[id]
-        assert features.durations.tolist() == durations_of(id, len(symbols[id])).tolist()
+    for features in features_of(config, tmp_path):
+        assert_phones_last(features, symbols[features.id])
 
 
 def write_nvidia(folder, symbols):
@@ -147,13 +140,10 @@ def test_the_pitch_of_nvidias_characters_reaches_statistics_and_training(corpus,
     hz = write_nvidia(tmp_path, symbols)
     source, keys = tmp_path / "durations", {"text": LETTERS, "pitch_extractor": "imported"}
     config = run(corpus, tmp_path, source, keys=keys, pitch=with_pitch(tmp_path))
-    prepare_dataset(config, NAME, 1)
-    store = FeatureStore(tmp_path / "processed" / NAME)
     voiced = []
-    for id in IDS:
-        features = store.read(id)
-        assert features.phones == symbols[id]
-        assert features.durations.tolist() == durations_of(id, len(symbols[id])).tolist()
+    for features in features_of(config, tmp_path):
+        id = features.id
+        assert_phones_last(features, symbols[id])
         spoken = hz[id] * (features.durations > 0)
         np.testing.assert_allclose(features.f0, np.repeat(hz[id], features.durations), rtol=1e-5)
         f0, durations = torch.from_numpy(features.f0)[None], torch.from_numpy(features.durations)
@@ -179,14 +169,11 @@ def test_pitch_that_does_not_fit_is_one_line_for_each_utterance(corpus, tmp_path
     assert "LJ001-0008.pt: pitch of 5 tokens, " in reasons["LJ001-0008"]
 
 
-def test_stage_1_names_alignments_that_lack_the_pitch(corpus, spoken, tmp_path):
+def test_alignments_without_pitch_and_pitch_without_frames_are_refused(corpus, spoken, tmp_path):
     source = write_all(tmp_path / "source", spoken)
     config = run(corpus, tmp_path, source, keys={"pitch_extractor": "imported"})
     with pytest.raises(InputError, match=r"imported alignment has no pitch.*import it again with"):
         prepare_dataset(config, NAME, 1)
-
-
-def test_pitch_goes_with_frames_of_tokens_only(corpus, tmp_path):
     write_nvidia(tmp_path, {"LJ001-0002": "abc"})
     with pytest.raises(InputError, match=r"--pitch goes with frames .*\(npy or pt\); .*textgrid"):
         run(corpus, tmp_path, corpus / "TextGrid", pitch=with_pitch(tmp_path))
@@ -213,9 +200,7 @@ def test_a_few_frames_are_put_right_at_the_end(corpus, spoken, tmp_path, off):
     path = next(source.rglob("LJ001-0002*"))
     frames = np.load(path)
     np.save(path, np.array([*frames[:-1], frames[-1] + off - (off < 0)]))
-    config = run(corpus, tmp_path, source)
-    prepare_dataset(config, NAME, 1)
-    found = FeatureStore(tmp_path / "processed" / NAME).read("LJ001-0002").durations
+    found = features_of(run(corpus, tmp_path, source), tmp_path)[IDS.index("LJ001-0002")].durations
     assert found[:-1].tolist() == frames[:-1].tolist()
     assert found[-1] == frames[-1] - (off < 0)
 
@@ -251,8 +236,7 @@ def test_tokens_named_by_a_table_need_not_be_those_of_the_text(corpus, spoken, t
         rows.append(f"{id}|{{{' '.join(phones)}}}\n")
     (tmp_path / "train.txt").write_text("".join(rows))
     config = run(corpus, tmp_path, source, phones_file=tmp_path / "train.txt")
-    prepare_dataset(config, NAME, 1)
-    features = FeatureStore(tmp_path / "processed" / NAME).read("LJ001-0002")
+    features = features_of(config, tmp_path)[IDS.index("LJ001-0002")]
     assert features.phones == spoken["LJ001-0002"].phones
     expected = durations_of("LJ001-0002", len(features.phones) + 1)[1:-2]
     assert features.durations[1:-1].tolist() == expected.tolist()
@@ -263,13 +247,11 @@ def test_textgrids_of_another_sentence_are_rejected(corpus, tmp_path):
     shutil.copytree(corpus / "TextGrid", source)
     path = source / "LJ001-0008.TextGrid"
     shutil.copy(source / "LJ001-0002.TextGrid", path)
-    reason = (
-        f"{path}: its words are 'in being comparatively modern', those of the text 'has never been"
-        " surpassed.'; does it belong to this text?"
-    )
     run(corpus, tmp_path, source)
-    rows = rejected(tmp_path)
-    assert {id: row["reason"] for id, row in rows.items()} == {"LJ001-0008": reason}
+    words, text = "in being comparatively modern", "has never been surpassed."
+    fault = f"{path}: its words are '{words}', those of the text '{text}'"
+    reasons = {id: row["reason"] for id, row in rejected(tmp_path).items()}
+    assert reasons == {"LJ001-0008": f"{fault}; does it belong to this text?"}
 
 
 def test_a_newer_import_replaces_an_older_one_and_nothing_else(corpus, spoken, tmp_path):
@@ -296,11 +278,8 @@ def test_stage_1_refuses_what_was_imported_for_another_text(corpus, spoken, tmp_
     reasons = {row["id"]: row["reason"] for row in map(json.loads, rows)}
     assert "is of the text 'in being comparatively ancient.'" in reasons["LJ001-0002"]
     assert "LJ001-0008.json: No such file or directory; import it again" in reasons["LJ001-0008"]
-
-
-def test_stage_1_says_how_to_import_where_nothing_is(corpus, tmp_path):
-    config = config_of(corpus, tmp_path / "p", aligner="imported", imported_dir=str(tmp_path / "x"))
-    with pytest.raises(InputError, match=r"no folder .*x; make it by python -m bins.import_dur"):
+    shutil.rmtree(tmp_path / "imported")
+    with pytest.raises(InputError, match=r"no folder .*imported; make it by python -m bins.import"):
         prepare_dataset(config, NAME, 1)
 
 
@@ -316,9 +295,9 @@ def utterance(tmp_path):
     return Utterance("u1", path, TEXT, "ann", "en-us")
 
 
-def fit(utterance, found, table=None):
+def fit(utterance, found, table=None, config=CONFIG):
     entry = sources.SourceEntry("u1", utterance.audio.with_suffix(".npy"), lambda: found)
-    return Fitter(CONFIG, table)(entry, utterance)
+    return Fitter(config, table)(entry, utterance)
 
 
 def test_frames_of_twice_the_hop_become_twice_as_many_frames(utterance):
@@ -351,14 +330,11 @@ IN_LETTERS = replace(CONFIG, aligner="imported", text=TextConfig(phone_extractor
 SPELT = "it's a cat, so"
 
 
-def test_durations_of_letters_fit_text_in_letters(tmp_path):
-    path = tmp_path / "u1.wav"
-    soundfile.write(path, QUIET, 22050)
-    utterance = Utterance("u1", path, SPELT, "ann", "en-us")
+def test_durations_of_letters_fit_text_in_letters(utterance):
     names = (*"it's", "_", "a", "_", *"cat", ",", "_", *"so", ".")  # a comma and a space
     frames = np.array([1, 1, 0, 2, 0, 1, 3, 1, 1, 1, 2, 1, 2, 2, 2])
-    entry = sources.SourceEntry("u1", path.with_suffix(".npy"), lambda: frames)
-    speech = Fitter(IN_LETTERS, Table({"u1": Tokens(names)}, None))(entry, utterance)
+    table = Table({"u1": Tokens(names)}, None)
+    speech = fit(replace(utterance, text=SPELT), frames, table, IN_LETTERS)
     found = [(phone.name, n) for phone, n in zip(speech.phones, speech.frames, strict=True)]
     words = [*zip("it's", [1, 1, 0, 2], strict=True), ("<space>", 0), ("a", 1), ("<space>", 3)]
     words += [("c", 1), ("a", 1), ("t", 1), ("<,>", 3), ("s", 2), ("o", 2)]

@@ -36,9 +36,8 @@ def seconds(clock):
 
 def cues(content):
     """Start, end and lines of each cue of a file of either format."""
-    blocks = [
-        block.split("\n") for block in content.removeprefix("WEBVTT\n\n").strip().split("\n\n")
-    ]
+    content = content.removeprefix("WEBVTT\n\n").strip()
+    blocks = [block.split("\n") for block in content.split("\n\n")]
     rows = [block[1:] if block[0].isdigit() else block for block in blocks]
     return [(*map(seconds, row[0].split(" --> ")), row[1:]) for row in rows]
 
@@ -79,9 +78,8 @@ def test_a_word_of_a_dictionary_may_be_several_in_the_text():
 
 def test_a_text_is_shown_as_written_at_the_times_of_what_is_spoken():
     text = "Dr. Lee paid $3.50 — twice. Was it 10:30? Yes."
-    words = spoken(
-        "Doctor Lee paid three dollars and fifty cents twice Was it ten thirty Yes", word_s=0.5
-    )
+    said = "Doctor Lee paid three dollars and fifty cents twice Was it ten thirty Yes"
+    words = spoken(said, word_s=0.5)
     sentences = sentences_of(text, words)
     assert sentences == (
         TimedSentence("Dr. Lee paid $3.50 — twice.", 0.0, 4.5),
@@ -89,13 +87,10 @@ def test_a_text_is_shown_as_written_at_the_times_of_what_is_spoken():
         TimedSentence("Yes.", 6.5, 7.0),
     )
     shown = cues(subtitles(sentences, words, "vtt"))
+    first = "Dr. <00:00:00.500>Lee <00:00:01.000>paid <00:00:01.500>$3.50\u00a0—"
+    first += " <00:00:04.000>twice."
     assert [(start, end, *lines) for start, end, lines in shown] == [
-        (
-            0.0,
-            4.5,
-            "Dr. <00:00:00.500>Lee <00:00:01.000>paid <00:00:01.500>$3.50\u00a0—"
-            " <00:00:04.000>twice.",
-        ),
+        (0.0, 4.5, first),
         (4.5, 6.5, "Was <00:00:05.000>it <00:00:05.500>10:30?"),
         (6.5, pytest.approx(6.5 + SHORTEST_S, abs=1e-3), "Yes."),
     ]
@@ -124,11 +119,14 @@ def test_lines_are_balanced_and_long_sentences_split_between_clauses():
     assert last == ["and its two ends", "apparently beyond the sea."]
 
 
-def test_a_word_longer_than_a_line_has_its_own_cue():
+def test_a_word_longer_than_a_line_has_its_own_cue_and_hyphens_do_not_break_one():
     text = f"See {'x' * 60} and so on."
     words = spoken(text, 1.0)
     shown = cues(subtitles(sentences_of(text, words), words, "srt"))
     assert [lines for *_, lines in shown] == [["See"], ["x" * 30, "x" * 30], ["and so on."]]
+    text = "It was the gentlemanly forty-nine-year-old-looking man who spoke first."
+    rows = cues(subtitles(sentences_of(text, spoken(text)), spoken(text), "srt"))
+    assert [word for *_, lines in rows for line in lines for word in line.split()] == text.split()
 
 
 def test_a_short_sentence_lasts_into_the_pause_or_shares_the_cue_of_the_next():
@@ -150,18 +148,7 @@ def test_webvtt_times_each_word_and_escapes_signs():
 
 
 def test_times_in_a_cue_rise_where_words_last_no_time():
-    words = [
-        TimedWord("a", 3661.5, 3661.5),
-        TimedWord("b", 3661.5, 3662),
-        TimedWord("c", 3662, 3663),
-    ]
+    words = [*map(TimedWord, "abc", (3661.5, 3661.5, 3662), (3661.5, 3662, 3663))]
     content = subtitles(sentences_of("a b c", words), words, "vtt")
     assert "01:01:01.500 --> 01:01:03.000\na b <01:01:02.000>c" in content
     assert re.findall(r"<([\d:.]+)>", content) == ["01:01:02.000"]
-
-
-def test_a_word_with_hyphens_stays_on_its_line():
-    text = "It was the gentlemanly forty-nine-year-old-looking man who spoke first."
-    words = spoken(text)
-    rows = cues(subtitles(sentences_of(text, words), words, "srt"))
-    assert [word for *_, lines in rows for line in lines for word in line.split()] == text.split()

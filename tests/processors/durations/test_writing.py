@@ -12,9 +12,9 @@ from processors.dataset.store import FeatureStore
 from processors.durations import EXPORT_FORMATS, IMPORT_FORMATS
 from processors.durations.importing import import_durations
 from processors.durations.sources import durations_in
-from processors.durations.writing import WRITERS, AlignedSpeech, export_store
+from processors.durations.writing import WRITERS, export_store
 from tests.processors.durations.examples import FILES, SPEECH
-from tests.processors.small_corpus import config_of, copy_corpus, prepare_dataset
+from tests.processors.small_corpus import config_of, prepare_dataset
 
 NAME = "LJSpeech"
 
@@ -25,17 +25,14 @@ def tiers_in_praat(path):
     """Labels and times of every tier, as Praat sees them."""
     call = parselmouth.praat.call
     grid = parselmouth.read(str(path))
-    return {
-        call(grid, "Get tier name", tier): [
-            (
-                call(grid, "Get label of interval", tier, n),
-                round(call(grid, "Get start time of interval", tier, n), 4),
-                round(call(grid, "Get end time of interval", tier, n), 4),
-            )
-            for n in range(1, call(grid, "Get number of intervals", tier) + 1)
-        ]
-        for tier in range(1, call(grid, "Get number of tiers") + 1)
-    }
+    tiers = {}
+    for tier in range(1, call(grid, "Get number of tiers") + 1):
+        rows = tiers.setdefault(call(grid, "Get tier name", tier), [])
+        for n in range(1, call(grid, "Get number of intervals", tier) + 1):
+            what = (f"Get {edge} time of interval" for edge in ("start", "end"))
+            times = (round(call(grid, command, tier, n), 4) for command in what)
+            rows.append((call(grid, "Get label of interval", tier, n), *times))
+    return tiers
 
 
 def test_praat_opens_textgrids_and_sees_every_phone(tmp_path):
@@ -65,25 +62,17 @@ def test_json_has_the_text_and_times_in_seconds(tmp_path):
     assert row["sentences"] == [{"sentence": 'He said "hm".', "start_s": 0.2, "end_s": 0.5}]
     assert row["words"][0] == {"word": '"hm"', "start_s": 0.2, "end_s": 0.3}
     assert row["phones"][1] == {"phone": "HH", "start_s": 0.2, "end_s": 0.3}
-
-
-def test_json_is_the_same_object_whatever_the_text(tmp_path):
     odd = 'a}, {b: [{"x": 1}, {"y"'
-    speech = AlignedSpeech(**{**vars(SPEECH), "text": odd})
-    WRITERS["json"](tmp_path, [speech])
+    WRITERS["json"](tmp_path, [replace(SPEECH, text=odd)])
     assert json.loads((tmp_path / "u1.json").read_text())["text"] == odd
 
 
-def test_subtitles_are_by_sentences_and_words(tmp_path):
-    for format in ("srt", "vtt"):
+def test_subtitles_are_by_sentences_and_arrays_come_with_the_names_of_their_phones(tmp_path):
+    for format in ("srt", "vtt", "npy"):
         WRITERS[format](tmp_path, [SPEECH])
     shown = (tmp_path / "u1.srt").read_text().replace("\u00a0", " ")
     assert shown == '1\n00:00:00,200 --> 00:00:01,033\nHe said "hm".\n'
     assert (tmp_path / "u1.vtt").read_text().startswith("WEBVTT\n\n00:00:00.200 --> ")
-
-
-def test_arrays_come_with_the_names_of_their_phones(tmp_path):
-    WRITERS["npy"](tmp_path, [SPEECH])
     frames = np.load(tmp_path / "u1-durations.npy")
     assert frames.tolist() == [10, 10, 0, 0, 20, 10]
     assert frames.dtype == np.int64
@@ -93,24 +82,16 @@ def test_arrays_come_with_the_names_of_their_phones(tmp_path):
     ]
 
 
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory):
+@pytest.fixture
+def experiment(corpus, prepared):
     """An experiment whose features were made by the TextGrid aligner."""
-    folder = tmp_path_factory.mktemp("durations")
-    config = config_of(copy_corpus(folder / "corpus"), folder / "processed")
-    prepare_dataset(config, NAME, 1)
-    return config
+    return config_of(corpus, prepared.parent)
 
 
 def with_imported(config, folder: Path):
-    processed = folder / "processed"
-    preprocess = replace(
-        config.preprocess,
-        aligner="imported",
-        imported_dir=str(folder / "imported"),
-        processed_dir=str(processed),
-    )
-    return replace(config, preprocess=preprocess), processed / NAME
+    keys = {"imported_dir": str(folder / "imported"), "processed_dir": str(folder / "processed")}
+    preprocess = replace(config.preprocess, aligner="imported", **keys)
+    return replace(config, preprocess=preprocess), folder / "processed" / NAME
 
 
 def assert_same_features(first: Path, second: Path):
@@ -126,35 +107,33 @@ def assert_same_features(first: Path, second: Path):
 
 
 @pytest.mark.parametrize("format", sorted({*EXPORT_FORMATS} - {*SUBTITLES}))
-def test_export_and_import_give_the_same_features(prepared, tmp_path, format):
-    processed = Path(prepared.preprocess.processed_dir) / NAME
-    export_store(prepared.preprocess, processed, format, tmp_path / "exported")
-    config, folder = with_imported(prepared, tmp_path)
+def test_export_and_import_give_the_same_features(experiment, prepared, tmp_path, format):
+    export_store(experiment.preprocess, prepared, format, tmp_path / "exported")
+    config, folder = with_imported(experiment, tmp_path)
     import_durations(config, NAME, durations_in(tmp_path / "exported"))
     prepare_dataset(config, NAME, 1)
-    assert_same_features(processed, folder)
+    assert_same_features(prepared, folder)
 
 
-def test_imported_textgrids_give_the_features_of_the_textgrid_aligner(prepared, tmp_path):
-    config, folder = with_imported(prepared, tmp_path)
-    textgrids = Path(prepared.dataset_path[NAME]) / "TextGrid"
+def test_imported_textgrids_give_the_features_of_the_textgrid_aligner(
+    experiment, corpus, prepared, tmp_path
+):
+    config, folder = with_imported(experiment, tmp_path)
+    textgrids = corpus / "TextGrid"
     before = {path: path.read_bytes() for path in textgrids.iterdir()}
     import_durations(config, NAME, durations_in(textgrids))
     prepare_dataset(config, NAME, 1)
-    assert_same_features(Path(prepared.preprocess.processed_dir) / NAME, folder)
+    assert_same_features(prepared, folder)
     assert {path: path.read_bytes() for path in textgrids.iterdir()} == before
 
 
-def test_exported_textgrids_are_read_by_the_textgrid_aligner_frame_by_frame(prepared, tmp_path):
-    processed = Path(prepared.preprocess.processed_dir) / NAME
-    export_store(prepared.preprocess, processed, "textgrid", tmp_path / "exported")
-    preprocess = replace(
-        prepared.preprocess,
-        textgrid_dir=str(tmp_path / "exported"),
-        processed_dir=str(tmp_path / "processed"),
-    )
-    prepare_dataset(replace(prepared, preprocess=preprocess), NAME, 1)
-    assert_same_features(processed, tmp_path / "processed" / NAME)
+def test_exported_textgrids_are_read_by_the_textgrid_aligner_frame_by_frame(
+    experiment, corpus, prepared, tmp_path
+):
+    exported = tmp_path / "exported"
+    export_store(experiment.preprocess, prepared, "textgrid", exported)
+    prepare_dataset(config_of(corpus, tmp_path / "p", textgrid_dir=str(exported)), NAME, 1)
+    assert_same_features(prepared, tmp_path / "p" / NAME)
 
 
 def test_each_format_is_listed():

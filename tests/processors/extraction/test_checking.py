@@ -13,12 +13,8 @@ RATE = 22050
 
 
 def config_of(root: Path, task="tts", **preprocess) -> Config:
-    options = PreprocessConfig(
-        backend="sequential",
-        processed_dir=str(root / "data"),
-        corpus={"mine": CorpusConfig("folder")},
-        **preprocess,
-    )
+    keys = {"backend": "sequential", "processed_dir": str(root / "data")}
+    options = PreprocessConfig(corpus={"mine": CorpusConfig("folder")}, **keys, **preprocess)
     return Config(task, "", ("mine",), {"mine": str(root)}, str(root / "ckpts"), None, options)
 
 
@@ -29,14 +25,9 @@ def sound(seconds: float) -> np.ndarray:
 @pytest.fixture
 def corpus(tmp_path):
     """One good recording, and one of each fault."""
-    wavs = {
-        "good": sound(1.0),
-        "silent": np.zeros(RATE),
-        "clipped": np.clip(9 * sound(1.0), -0.995, 0.995),
-        "long": sound(40),
-        "strange": sound(1.0),
-        "sign": sound(1.0),
-    }
+    wavs = {"good": sound(1.0), "silent": np.zeros(RATE), "long": sound(40)}
+    wavs |= {"clipped": np.clip(9 * sound(1.0), -0.995, 0.995)}
+    wavs |= {"strange": sound(1.0), "sign": sound(1.0)}
     for id, wav in wavs.items():
         write_wav(tmp_path / f"{id}.wav", wav, RATE)
     texts = {"strange": "The zzyxqv.", "sign": "漢字", "missing": "Not there."}
@@ -62,40 +53,34 @@ def test_each_fault_is_listed_with_its_utterance_and_nothing_is_written(corpus):
         "word      strange     zzyxqv\n",
     ):
         assert line in report
-    assert check.verdict == (
-        "mine: stage 1 would fail; preprocess.max_bad_ratio 0.01 allows 3 of 7 (a small corpus may"
-        " have 3, up to half of it); correct them or raise it"
+    rule = (
+        "preprocess.max_bad_ratio 0.01 allows 3 of 7 (a small corpus may have 3, up to half of it)"
     )
+    assert check.verdict == f"mine: stage 1 would fail; {rule}; correct them or raise it"
     kinds = [finding.kind for finding in check.findings]
     assert kinds == ["corpus", "audio", "audio", "text", "notice", "word"]  # worst first
     assert not check.passes
     assert sorted(corpus.rglob("*")) == before
 
 
-def test_a_corpus_that_stage_1_would_accept_passes(corpus):
+def test_a_corpus_that_stage_1_would_accept_passes_and_a_vocoder_needs_no_texts(corpus):
     check = check_corpus(config_of(corpus, max_bad_ratio=0.6), "mine", 1)
 
     assert check.passes
     assert "stage 1 would leave them out and go on" in check.verdict
-
-
-def test_the_recordings_of_a_vocoder_are_checked_without_their_texts(corpus):
     check = check_corpus(config_of(corpus, "vocoder"), "mine", 1)
 
     assert [item.id for item in check.rejected] == ["long", "missing", "silent"]
     assert "word" not in [finding.kind for finding in check.findings]
 
 
-def test_alignment_files_are_read_too(corpus):
+def test_alignment_files_are_read_too_and_a_fault_of_no_single_utterance_is_an_error(corpus):
+    with pytest.raises(InputError, match=r"there is no folder .*TextGrid"):
+        check_corpus(config_of(corpus, aligner="textgrid"), "mine", 1)
     (corpus / "TextGrid").mkdir()
     check = check_corpus(config_of(corpus, aligner="textgrid"), "mine", 1)
 
     assert "good.TextGrid: No such file" in check.report()
-
-
-def test_a_fault_of_no_single_utterance_is_an_error(corpus):
-    with pytest.raises(InputError, match=r"there is no folder .*TextGrid"):
-        check_corpus(config_of(corpus, aligner="textgrid"), "mine", 1)
 
 
 @pytest.mark.parametrize("names", [(), ("good",), ("good", "strange")])

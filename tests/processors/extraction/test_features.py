@@ -25,15 +25,8 @@ from processors.extraction.features import (
 )
 from processors.extraction.shards import Trace
 from processors.text.frontend import TextFrontend
-from tests.processors.small_corpus import (
-    DEMO,
-    IDS,
-    config_of,
-    copy_corpus,
-    prepare_dataset,
-    texts,
-    write_texts,
-)
+from tests.processors import small_corpus
+from tests.processors.small_corpus import DEMO, IDS, config_of, copy_corpus, prepare_dataset
 from tests.processors.stores import damaged_ids
 from utils.errors import InputError
 from utils.files import read_json, read_jsonl
@@ -65,16 +58,12 @@ def test_impossible_boundaries_are_refused(boundaries):
         frame_durations(np.array(boundaries), MEL)
 
 
-def test_audio_is_cut_to_whole_frames_from_the_first_boundary():
+def test_audio_is_cut_to_whole_frames_and_continued_by_reflection_up_to_a_frame():
     wav = np.arange(22050, dtype=np.float32)
     cut = cut_aligned(wav, 2205, 43, MEL)
     assert (cut[0], len(cut)) == (2205, 43 * 256)
     assert cut.dtype == np.float32
-
-
-def test_audio_up_to_a_frame_too_short_is_continued_by_its_reflection():
-    wav = np.arange(2000, dtype=np.float32)
-    cut = cut_aligned(wav, 0, 8, MEL)
+    cut = cut_aligned(wav[:2000], 0, 8, MEL)
     assert len(cut) == 2048
     assert cut[1998:2003].tolist() == [1998, 1999, 1998, 1997, 1996]
 
@@ -103,6 +92,9 @@ def test_all_parts_of_a_real_utterance_fit_together(extractor):
     assert (features.phones[0], features.phones[-1]) == ("<sil>", "<.>")
     assert {features.mel.dtype, features.f0.dtype, features.energy.dtype} == {np.dtype(np.float32)}
     assert 150 < np.median(features.f0[features.f0 > 0]) < 280  # Hz: a woman's voice
+    n_pause = features.durations[-1]
+    assert n_pause > 3
+    assert features.energy[-n_pause:].mean() < 0.02 * features.energy[:-n_pause].mean()  # quiet
 
 
 def test_mel_and_energy_are_those_of_the_cut_audio(extractor):
@@ -119,13 +111,6 @@ def test_mel_and_energy_are_those_of_the_cut_audio(extractor):
     np.testing.assert_allclose(features.energy, energy[0].numpy(), rtol=1e-5)
 
 
-def test_frames_of_a_pause_are_those_that_are_quiet(extractor):
-    features = extractor(UTTERANCE, Trace())
-    n_pause = features.durations[-1]
-    assert n_pause > 3
-    assert features.energy[-n_pause:].mean() < 0.02 * features.energy[:-n_pause].mean()
-
-
 @pytest.mark.parametrize(
     ("changes", "error", "part"),
     [
@@ -136,23 +121,17 @@ def test_frames_of_a_pause_are_those_that_are_quiet(extractor):
 )
 def test_the_trace_says_in_which_part_an_utterance_failed(changes, error, part, extractor):
     trace = Trace()
-    utterance = Utterance(**{**vars(UTTERANCE), **changes})
     with pytest.raises(ValueError, match=error):
-        extractor(utterance, trace)
+        extractor(replace(UTTERANCE, **changes), trace)
     assert trace.part == part
 
 
-def test_the_trace_has_phones_and_length(extractor):
+def test_the_trace_has_phones_length_and_a_notice_of_signs_that_are_not_spoken(extractor):
     trace = Trace()
-    features = extractor(UTTERANCE, trace)
+    features = extractor(replace(UTTERANCE, text=f"{TEXT} \U0001f600"), trace)
     assert trace.phones == features.phones
     assert "M" in trace.text_phones
     assert trace.audio_seconds == pytest.approx(1.9, abs=0.05)
-
-
-def test_signs_that_are_not_spoken_are_a_notice(extractor):
-    trace = Trace()
-    extractor(Utterance(**{**vars(UTTERANCE), "text": f"{TEXT} \U0001f600"}), trace)
     assert trace.notices == ("the text holds the sign \U0001f600, which is not spoken",)
 
 
@@ -163,11 +142,6 @@ def test_a_language_without_a_frontend_is_an_error_of_the_user(extractor):
 
 def vocoder_config(root: Path, processed: Path, **keys: object) -> Config:
     return replace(config_of(root, processed, **keys), task="vocoder")
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory) -> Path:
-    return copy_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 @pytest.fixture(scope="module")
@@ -192,15 +166,12 @@ def test_recordings_are_stored_whole_with_their_mel(prepared):
         np.testing.assert_allclose(recording.mel, mel, atol=1e-4)
 
 
-def test_the_dataset_folder_has_splits_and_nothing_of_text(prepared):
+def test_the_dataset_folder_has_splits_and_nothing_of_text_and_a_part_is_read_alone(prepared):
     assert read_splits(prepared).test == ["LJ002-0035"]
     assert read_json(prepared / "speakers.json") == [{"name": "LJSpeech", "language": "en-us"}]
     report = read_json(prepared / "report.json")
     assert (report["utterances"], report["rejected"]) == (9, {})
     assert not {"phones.json", "oov.txt", "stats.json"} & {path.name for path in prepared.iterdir()}
-
-
-def test_a_part_of_a_recording_is_read_alone(prepared):
     store = MelWavStore(prepared)
     whole, part = store.read("LJ001-0002"), store.read("LJ001-0002", first=7, n_frames=30)
     np.testing.assert_array_equal(part.mel, whole.mel[:, 7:37])
@@ -210,16 +181,12 @@ def test_a_part_of_a_recording_is_read_alone(prepared):
     assert store.read("LJ001-0002", first=T - 3, n_frames=30).mel.shape == (80, 3)
 
 
-def test_a_store_is_not_taken_for_one_of_the_other_kind(corpus, prepared, tmp_path):
-    with pytest.raises(InputError, match="holds recordings for vocoders, and no phones"):
-        FeatureStore(prepared)
+def test_a_store_is_not_taken_for_the_other_kind_nor_overwritten(corpus, prepared, tmp_path):
     prepare_dataset(config_of(corpus, tmp_path), "LJSpeech", 1)
     with pytest.raises(InputError, match="holds features for acoustic models, and no audio"):
         MelWavStore(tmp_path / "LJSpeech")
-
-
-def test_features_are_not_overwritten_by_recordings(corpus, prepared, tmp_path):
-    prepare_dataset(config_of(corpus, tmp_path), "LJSpeech", 1)
+    with pytest.raises(InputError, match="holds recordings for vocoders, and no phones"):
+        FeatureStore(prepared)
     with pytest.raises(InputError, match="data of a tts experiment; set"):
         prepare_dataset(vocoder_config(corpus, tmp_path), "LJSpeech", 1)
     assert len(FeatureStore(tmp_path / "LJSpeech")) == 9
@@ -242,15 +209,10 @@ def test_half_made_features_are_not_overwritten_either(corpus, tmp_path, monkeyp
 
 @pytest.mark.parametrize(
     "keys",
-    [
-        {"aligner": "pocketsphinx"},
-        {"f0_min": 80.0},
-        {"edge_silence_s": 0.2},
-        {"pitch_remove_outlier": False},
-        {"pitch_extractor": "pyworld"},
-    ],
+    [{"aligner": "pocketsphinx"}, {"f0_min": 80.0}, {"edge_silence_s": 0.2},
+     {"pitch_remove_outlier": False}, {"pitch_extractor": "pyworld"}],
     ids=lambda keys: next(iter(keys)),
-)
+)  # fmt: skip
 def test_keys_of_text_alignment_and_pitch_change_nothing(keys, corpus, prepared):
     assert prepare_dataset(vocoder_config(corpus, prepared.parent, **keys), "LJSpeech", 1) is None
 
@@ -259,7 +221,8 @@ def test_a_new_text_makes_no_recording_again(tmp_path):
     corpus = copy_corpus(tmp_path / "corpus")
     config = vocoder_config(corpus, tmp_path / "data")
     prepare_dataset(config, "LJSpeech", 1)
-    write_texts(corpus, {id: texts()[id] for id in IDS} | {IDS[0]: "Something else."})
+    texts = {id: small_corpus.texts()[id] for id in IDS}
+    small_corpus.write_texts(corpus, texts | {IDS[0]: "Something else."})
     assert prepare_dataset(config, "LJSpeech", 1).n_extracted == 0
     manifest = read_jsonl(tmp_path / "data/LJSpeech/manifest.jsonl")
     assert manifest[0]["text"] == "Something else."
@@ -288,9 +251,8 @@ def test_nothing_of_text_alignment_and_pitch_is_needed(corpus, tmp_path, monkeyp
 @pytest.mark.slow  # an interpreter that has imported nothing before
 def test_a_fresh_interpreter_needs_nothing_of_text_alignment_and_pitch(corpus, tmp_path):
     root = str(Path(__file__).parents[3])
-    script = WITHOUT_TEXT.format(
-        unused=UNUSED, root=root, corpus=str(corpus), processed=str(tmp_path)
-    )
+    names = {"unused": UNUSED, "root": root, "corpus": str(corpus), "processed": str(tmp_path)}
+    script = WITHOUT_TEXT.format(**names)
     subprocess.run([sys.executable, "-c", script], cwd=root, check=True)
     assert len(MelWavStore(tmp_path / "LJSpeech")) == 9
 
@@ -301,12 +263,8 @@ def test_any_folder_of_audio_will_do(tmp_path):
     wav, rate = soundfile.read(DEMO / "wavs/LJ001-0002.flac")
     for name in ("one.wav", "deep/Take 2.flac", "three.ogg", "four.mp3"):
         soundfile.write(corpus / name, wav, rate)
-    config = vocoder_config(
-        corpus,
-        tmp_path / "data",
-        corpus={"LJSpeech": CorpusConfig(format="audio_folder")},
-        split=SplitConfig(),
-    )
+    options = {"LJSpeech": CorpusConfig(format="audio_folder")}
+    config = vocoder_config(corpus, tmp_path / "data", corpus=options, split=SplitConfig())
     assert prepare_dataset(config, "LJSpeech", 1).n_usable == 4
     store = MelWavStore(tmp_path / "data/LJSpeech")
     assert [id[:8] for id in store.ids] == ["deep_Tak", "four", "one", "three"]

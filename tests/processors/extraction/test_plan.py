@@ -28,15 +28,11 @@ def test_one_of_several_datasets_must_be_chosen_by_a_known_name(tmp_path):
         choose_dataset(config, "LibriTTS")
 
 
-def test_a_corpus_is_listed_with_its_folder(tmp_path):
+def test_a_corpus_is_listed_with_its_folder_and_a_fault_in_the_keys_of_its_split(tmp_path):
     root = copy_corpus(tmp_path / "corpus")
     found, listing = list_corpus(config_of(root, tmp_path), "LJSpeech")
     assert found == root
     assert [utterance.id for utterance in listing.utterances] == IDS
-
-
-def test_a_fault_in_the_keys_of_the_split_shows_with_the_list(tmp_path):
-    root = copy_corpus(tmp_path / "corpus")
     config = config_of(root, tmp_path, split=SplitConfig(test_ids=("unknown",)))
     with pytest.raises(InputError, match=r"split\.test_ids: 1 ids .* unknown"):
         list_corpus(config, "LJSpeech")
@@ -48,19 +44,11 @@ HELD = SplitConfig(test_ids=("u0", "u1"), valid_ids=("u2",))
 
 def run_of(folder: Path, speakers: list[str], split: SplitConfig, task: str = "tts") -> DatasetRun:
     """A run over nine utterances of these speakers."""
-    utterances = [
-        Utterance(id, Path(f"{id}.wav"), "Hello.", speaker)
-        for id, speaker in zip(NINE, speakers, strict=True)
-    ]
-    return DatasetRun(
-        config=PreprocessConfig(split=split),
-        dataset="mini",
-        folder=folder,
-        listing=Listing(utterances, [], []),
-        shards={},
-        fingerprint=Fingerprint({}, {}, "", {}, task=task),
-        work=lambda name, utterances: ShardReport(),
-    )
+    pairs = zip(NINE, speakers, strict=True)
+    utterances = [Utterance(id, Path(f"{id}.wav"), "Hello.", speaker) for id, speaker in pairs]
+    config, listing = PreprocessConfig(split=split), Listing(utterances, [], [])
+    made = Fingerprint({}, {}, "", {}, task=task)
+    return DatasetRun(config, "mini", folder, listing, {}, made, lambda *_: ShardReport())
 
 
 def report_of(usable: list[str]) -> ShardReport:
@@ -88,9 +76,8 @@ def test_speakers_without_a_usable_training_utterance_are_left_out_and_named(tmp
         splits = usable_splits(run, report_of(usable))
     write_speakers(run, splits)
     assert (splits.test, splits.valid, splits.train) == (["u0"], [], ["u3", "u5", "u6", "u7", "u8"])
-    assert "2 speakers have no usable utterance in the train split and are left out: ben, cleo" in (
-        " ".join(caplog.text.split())
-    )
+    fault = "2 speakers have no usable utterance in the train split and are left out: ben, cleo"
+    assert fault in " ".join(caplog.text.split())
     assert [speaker["name"] for speaker in read_json(tmp_path / "speakers.json")] == ["anna"]
 
 

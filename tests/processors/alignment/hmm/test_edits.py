@@ -34,24 +34,18 @@ def test_the_gain_is_that_of_the_best_way_through_an_edited_chain():
     background = emissions.max(axis=1)
     edit = best_edit(emissions, background, chain, segments)
     sound = background - _COST * FRAME_S
-    best = max(
-        before(chain, emissions, first, start)
-        + sound[start:end].sum()
-        + after(chain, emissions, past, end)
-        for first, past in product(range(3), range(3))
-        for start, end in product(range(T + 1), range(T + 1))
-        if first <= past and start <= end
-    )
-    whole = max(
-        np.log(p) + score(chain, emissions, states) for states, p in all_ways(chain, T) if p > 0
-    )
+
+    def with_sound(first, past, start, end):
+        score = before(chain, emissions, first, start) + sound[start:end].sum()
+        return score + after(chain, emissions, past, end)
+
+    words = [pair for pair in product(range(3), repeat=2) if pair[0] <= pair[1]]
+    spans = [pair for pair in product(range(T + 1), repeat=2) if pair[0] <= pair[1]]
+    best = max(with_sound(*pair, *span) for pair, span in product(words, spans))
+    ways = [(states, p) for states, p in all_ways(chain, T) if p > 0]
+    whole = max(np.log(p) + score(chain, emissions, states) for states, p in ways)
     assert edit.gain == pytest.approx(best - whole)
-    assert edit.gain == pytest.approx(
-        before(chain, emissions, edit.first, edit.start)
-        + sound[edit.start : edit.end].sum()
-        + after(chain, emissions, edit.past, edit.end)
-        - whole
-    )
+    assert edit.gain == pytest.approx(with_sound(*edit[1:]) - whole)
 
 
 def small_chain_of(words):
@@ -73,14 +67,12 @@ def before(chain, emissions, place, n_frames):
     if n_frames == 0:
         return 0.0 if place == 0 else -np.inf
     ways = ways_from(chain, [(s, chain.start[s]) for s in range(len(chain.pdfs))], n_frames)
-    return max(
-        (
-            np.log(p * (1 - chain.stay[states[-1]])) + score(chain, emissions, states)
-            for states, p in ways
-            if p > 0 and states[-1] in ends
-        ),
-        default=-np.inf,
-    )
+    leaving = ((states, p) for states, p in ways if p > 0 and states[-1] in ends)
+    scores = [
+        np.log(p * (1 - chain.stay[states[-1]])) + score(chain, emissions, states)
+        for states, p in leaving
+    ]
+    return max(scores, default=-np.inf)
 
 
 def after(chain, emissions, place, start):
@@ -91,14 +83,9 @@ def after(chain, emissions, place, start):
         return 0.0 if last else -np.inf
     starts = [place_of(place)] + ([] if last else [place_of(place) + N_STATES])
     ways = ways_from(chain, [(s, 1.0) for s in starts], n_frames)
-    return max(
-        (
-            np.log(p * chain.final[states[-1]]) + score(chain, emissions, states, start)
-            for states, p in ways
-            if p * chain.final[states[-1]] > 0
-        ),
-        default=-np.inf,
-    )
+    leaving = ((states, p * chain.final[states[-1]]) for states, p in ways)
+    scores = [np.log(p) + score(chain, emissions, states, start) for states, p in leaving if p > 0]
+    return max(scores, default=-np.inf)
 
 
 def ways_from(chain, starts, n_frames):
@@ -117,10 +104,8 @@ def test_a_word_that_is_not_said_is_found_at_its_place(drawn, model):
     places = []
     for one in drawn[:20]:
         words, marks = one.example.words, one.example.punctuated
-        added = one.example._replace(
-            words=(words[0], ("a", "f", "c"), *words[1:]), punctuated=(marks[0], False, *marks[1:])
-        )
-        edit = edit_of(model, added)
+        words, marks = (words[0], ("a", "f", "c"), *words[1:]), (marks[0], False, *marks[1:])
+        edit = edit_of(model, one.example._replace(words=words, punctuated=marks))
         places.append(edit.gain > 10 and edit.first <= 1 <= edit.past)
     assert np.mean(places) >= 0.9
 
@@ -130,11 +115,9 @@ def test_a_word_that_is_missing_in_the_text_is_found_at_its_place(drawn, model):
     for one in drawn:
         example = one.example
         if len(example.words) > 2 and len(example.words[1]) > 1:
-            less = example._replace(
-                words=(example.words[0], *example.words[2:]),
-                punctuated=(example.punctuated[0], *example.punctuated[2:]),
-            )
-            edit = edit_of(model, less)
+            words, marks = list(example.words), list(example.punctuated)
+            del words[1], marks[1]
+            edit = edit_of(model, example._replace(words=words, punctuated=marks))
             said = one.starts_s[len(example.words[0])] / FRAME_S
             hits.append(edit.gain > 10 and abs(edit.start - said) < 10 and edit.first <= 1)
     assert len(hits) > 10
@@ -159,13 +142,9 @@ def found_of(badly=()):
     return HmmAlignment(ends, emissions, background), chain
 
 
-def test_what_fits_its_text_has_no_misfit():
+def test_what_fits_its_text_has_no_misfit_and_words_that_are_not_said_are_named():
     found, chain = found_of()
-    score = score_of(found, chain, SEGMENTS, TEXT)
-    assert score.misfit == pytest.approx(0, abs=1)
-
-
-def test_the_words_are_named_that_are_not_said():
+    assert score_of(found, chain, SEGMENTS, TEXT).misfit == pytest.approx(0, abs=1)
     found, chain = found_of(badly=range(42, 80))
     score = score_of(found, chain, SEGMENTS, TEXT)
     assert score.misfit > 50
@@ -176,11 +155,9 @@ def test_the_words_are_named_that_are_not_said():
 
 def test_sound_between_two_words_is_named_by_both_of_them():
     found, chain = found_of()
-    noise = HmmAlignment(
-        found.ends_s + np.array([0, 0, 0.3, 0.3, 0.3, 0.3]),
-        np.insert(found.emissions, [40] * 30, -4.0, axis=0),
-        np.zeros(130),
-    )
+    later_s = found.ends_s + np.array([0, 0, 0.3, 0.3, 0.3, 0.3])
+    emissions = np.insert(found.emissions, [40] * 30, -4.0, axis=0)
+    noise = HmmAlignment(later_s, emissions, np.zeros(130))
     score = score_of(noise, chain, SEGMENTS, TEXT)
     assert score.misfit > 50
     assert score.words == "in ... the"

@@ -6,6 +6,7 @@ How well it does on more speech is measured elsewhere; these are 78 seconds of i
 import shutil
 from collections import Counter
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from config.preprocess import PreprocessConfig
 from config.text import TextConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import hmm
-from processors.alignment.aligner import AlignmentError, find_aligner, make_aligner
+from processors.alignment.aligner import AlignmentError, make_aligner
 from processors.alignment.hmm import MODEL_FILE, choose, plan_training
 from processors.alignment.hmm.model import load_model, read_origin, save_model
 from processors.alignment.textgrid import read_textgrid
@@ -24,21 +25,14 @@ from processors.dataset.store import FeatureStore
 from processors.records import Alignment
 from processors.text.frontend import TextFrontend
 from processors.text.symbols import PAUSES, SHORT_PAUSE, SILENCE
-from tests.processors.small_corpus import (
-    DEMO,
-    config_of,
-    copy_corpus,
-    prepare_dataset,
-    texts,
-    write_texts,
-)
+from tests.processors import small_corpus
+from tests.processors.small_corpus import DEMO, config_of, copy_corpus, prepare_dataset, texts
 from utils.errors import InputError
 from utils.files import read_jsonl
 
 CONFIG = PreprocessConfig(aligner="hmm", backend="sequential")
-SHORTEST = [
-    path.stem for path in sorted((DEMO / "wavs").iterdir(), key=lambda path: path.stat().st_size)
-][:20]
+WAVS = sorted((DEMO / "wavs").iterdir(), key=lambda path: path.stat().st_size)
+SHORTEST = [path.stem for path in WAVS[:20]]
 
 
 def utterance(id, root=DEMO, speaker="LJSpeech"):
@@ -105,13 +99,9 @@ def test_silence_that_is_put_between_two_words_is_found(folder):
     assert np.diff(after.boundaries_s)[place] == pytest.approx(0.5, abs=0.15)
 
 
-def test_a_text_of_another_recording_fits_badly(folder):
-    right, wrong = align(folder, "LJ001-0008").score, align(folder, "LJ001-0008", OTHER_TEXT).score
-    assert wrong.misfit > 100 > right.misfit
-
-
-def test_the_word_that_is_not_said_is_named_with_its_time(folder):
+def test_a_text_of_another_recording_fits_badly_and_a_word_that_is_not_said_is_named(folder):
     said = align(folder, "LJ001-0008")  # "has never been surpassed"
+    assert align(folder, "LJ001-0008", OTHER_TEXT).score.misfit > 100 > said.score.misfit
     score = align(folder, "LJ001-0008", "has scarcely been surpassed.").score
     assert score.misfit > 50
     assert "scarcely" in score.words
@@ -121,18 +111,11 @@ def test_the_word_that_is_not_said_is_named_with_its_time(folder):
     assert score.end_s == pytest.approx(end_s, abs=0.15)
 
 
-def test_a_recording_too_short_for_its_text_is_refused(folder):
+def test_too_short_a_recording_and_a_folder_without_a_model_are_refused(folder, tmp_path):
     with pytest.raises(AlignmentError, match=r"0\.50 s of audio are too short for \d+ phones"):
         align(folder, "LJ001-0008", wav=np.zeros(11025, np.float32))
-
-
-def test_without_a_model_the_remedy_is_named(tmp_path):
     with pytest.raises(InputError, match="no model of the aligner hmm can be read"):
         make_aligner(CONFIG, DEMO, tmp_path)
-
-
-def test_it_reads_no_file_of_the_corpus():
-    assert find_aligner(CONFIG).files is None
 
 
 def is_trained(plan):
@@ -189,11 +172,8 @@ def test_each_of_25_speakers_is_heard_however_long_recordings_are(tmp_path, monk
     monkeypatch.setattr(hmm.model, "mfcc", lambda *args: np.zeros((1400, 1), np.float32))
     monkeypatch.setattr(hmm, "train", lambda examples, n_threads: heard.extend(examples))
     monkeypatch.setattr(hmm.model, "save_model", lambda *args: None)
-    many = [
-        Utterance(f"{speaker}_{n}", Path("a.wav"), "a", f"spk{speaker:02d}")
-        for speaker in range(25)
-        for n in range(100)
-    ]
+    pairs = product(range(25), range(100))
+    many = [Utterance(f"{s}_{n}", Path("a.wav"), "a", f"spk{s:02d}") for s, n in pairs]
     plan_training(CONFIG, many, tmp_path).carry_out(1)
     counts = Counter(example.speaker for example in heard)
     assert len(counts) == 25
@@ -213,7 +193,7 @@ def test_stage_1_learns_once_and_aligns_everything(folder, tmp_path, monkeypatch
     monkeypatch.setattr(hmm, "train", lambda examples, _: corpora.append(examples) or model)
     ids = SHORTEST[:13]
     root = copy_corpus(tmp_path / "corpus", ids)
-    write_texts(root, {id: texts()[id] for id in ids[:-1]})
+    small_corpus.write_texts(root, {id: texts()[id] for id in ids[:-1]})
     config = config_of(root, tmp_path / "data", aligner="hmm")
     summary = prepare_dataset(config, "LJSpeech", 1)
     assert (summary.n_usable, summary.n_rejected) == (12, 0)
@@ -225,7 +205,7 @@ def test_stage_1_learns_once_and_aligns_everything(folder, tmp_path, monkeypatch
     assert prepare_dataset(config, "LJSpeech", 1) is None
     path = tmp_path / "data/LJSpeech" / MODEL_FILE
     trained = path.read_bytes()
-    write_texts(root, {id: texts()[id] for id in ids})
+    small_corpus.write_texts(root, {id: texts()[id] for id in ids})
     assert prepare_dataset(config, "LJSpeech", 1).n_extracted < 13
     assert path.read_bytes() == trained
     assert [len(examples) for examples in corpora] == [12]
@@ -233,7 +213,8 @@ def test_stage_1_learns_once_and_aligns_everything(folder, tmp_path, monkeypatch
 
 def test_stage_1_refuses_a_wrong_transcript_lists_it_and_warns(folder, tmp_path, caplog):
     root, place = copy_corpus(tmp_path / "corpus", SHORTEST), tmp_path / "data/LJSpeech"
-    write_texts(root, {id: texts()[id] for id in SHORTEST} | {"LJ001-0008": OTHER_TEXT})
+    by_id = {id: texts()[id] for id in SHORTEST} | {"LJ001-0008": OTHER_TEXT}
+    small_corpus.write_texts(root, by_id)
     place.mkdir(parents=True)
     shutil.copy2(folder / MODEL_FILE, place)  # one text of twenty is another: it is good still
     config = config_of(root, tmp_path / "data", aligner="hmm", max_misfit=100.0)
@@ -249,9 +230,7 @@ def test_stage_1_refuses_a_wrong_transcript_lists_it_and_warns(folder, tmp_path,
 
 def test_letters_are_aligned_within_their_words(tmp_path):
     """Word onsets by letters, on a few clips, against those of MFA."""
-    config = PreprocessConfig(
-        aligner="hmm", backend="sequential", text=TextConfig(phone_extractor="letters")
-    )
+    config = replace(CONFIG, text=TextConfig(phone_extractor="letters"))
     plan_training(config, [utterance(id) for id in SHORTEST[:6]], tmp_path).carry_out(1)
     errors = []
     for id in SHORTEST[:6]:

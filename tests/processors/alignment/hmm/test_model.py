@@ -1,16 +1,8 @@
 import numpy as np
 import pytest
 
-from processors.alignment.hmm.model import (
-    FRAME_S,
-    N_FEATURES,
-    RATE,
-    load_model,
-    mfcc,
-    read_origin,
-    save_model,
-    unit_of,
-)
+from processors.alignment.hmm import model as hmm
+from processors.alignment.hmm.model import FRAME_S, RATE, load_model, mfcc, read_origin, save_model
 from processors.alignment.hmm.training import train
 from tests.processors.alignment.hmm.synthetic import corpus
 from utils.errors import InputError
@@ -37,6 +29,7 @@ def test_a_model_comes_back_from_its_file_the_same(model, tmp_path):
 
 def test_a_damaged_model_is_named_with_the_remedy(model, tmp_path):
     path = tmp_path / "aligner.safetensors"
+    assert read_origin(path) is None  # it is missing
     save_model(path, model, ORIGIN)
     path.write_bytes(path.read_bytes()[:-100])
     assert read_origin(path) is None
@@ -44,16 +37,12 @@ def test_a_damaged_model_is_named_with_the_remedy(model, tmp_path):
         load_model(path)
 
 
-def test_a_missing_model_has_no_origin(tmp_path):
-    assert read_origin(tmp_path / "aligner.safetensors") is None
-
-
 @pytest.mark.parametrize(
     ("phone", "unit"),
     [("AH0", "AH"), ("AH", "AH"), ("ˈɪ", "ɪ"), ("ɔː", "ɔː"), ("a5", "a"), ("2", "2"), ("S", "S")],
 )
 def test_marks_of_stress_and_tone_do_not_make_another_unit(phone, unit):
-    assert unit_of(phone) == unit
+    assert hmm.unit_of(phone) == unit
 
 
 def noise_from(second, seconds=1.0, rate=RATE):
@@ -67,7 +56,7 @@ def noise_from(second, seconds=1.0, rate=RATE):
 @pytest.mark.parametrize("rate", [8000, 16000, 22050, 48000])
 def test_frames_are_ten_milliseconds_at_every_rate(rate):
     features = mfcc(noise_from(0.5, rate=rate), rate)
-    assert features.shape == (100, N_FEATURES)
+    assert features.shape == (100, hmm.N_FEATURES)
     assert features.dtype == np.float32
 
 
@@ -80,15 +69,12 @@ def test_a_sound_is_heard_when_it_begins_and_no_earlier(second):
     assert quiet * FRAME_S == pytest.approx(second, abs=FRAME_S * 1.01)
 
 
-def test_loudness_moves_the_first_cepstrum_alone():
+def test_loudness_moves_the_first_cepstrum_alone_and_digital_silence_is_finite():
+    assert np.isfinite(mfcc(np.zeros(8000, np.float32), RATE)).all()
     wav = noise_from(0.0)
     difference = mfcc(wav, RATE)[5:-5] - mfcc(0.1 * wav, RATE)[5:-5]
     assert difference[:, 0].min() > 10
     assert np.abs(difference[:, 1:]).max() < 0.01
-
-
-def test_digital_silence_is_finite():
-    assert np.isfinite(mfcc(np.zeros(8000, np.float32), RATE)).all()
 
 
 def test_slopes_are_those_of_the_mfcc():

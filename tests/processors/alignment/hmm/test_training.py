@@ -10,27 +10,21 @@ from tests.processors.alignment.hmm.synthetic import corpus, found_in
 from utils.errors import InputError
 
 
-def test_boundaries_of_a_known_model_are_recovered_from_a_flat_start(model, drawn):
+def test_boundaries_of_a_known_model_are_recovered_also_in_utterances_not_heard(model, drawn):
     errors = np.concatenate([found_in(model, one.example)[0] - one.starts_s for one in drawn])
     assert np.median(np.abs(errors)) < 0.005
     assert (np.abs(errors) <= 0.02).mean() > 0.95
     assert abs(np.median(errors)) < 0.002  # no constant lead
-
-
-def test_utterances_that_training_did_not_hear_are_aligned_as_well(model):
     strangers = corpus(n=10, seed=1)
     errors = [found_in(model, one.example)[0] - one.starts_s for one in strangers]
     assert (np.abs(np.concatenate(errors)) <= 0.02).mean() > 0.95
 
 
-def test_silence_is_found_where_it_is_and_nowhere_else(model, drawn):
+def test_silence_is_found_where_it_is_as_often_as_the_model_knows(model, drawn):
     found = np.concatenate([found_in(model, one.example)[1] for one in drawn])
     truth = np.concatenate([one.silences_s for one in drawn])
     assert ((found > 0.025) == (truth > 0)).mean() > 0.97
     assert np.median(np.abs(found - truth)[truth > 0]) < 0.01
-
-
-def test_the_model_knows_how_often_there_is_silence_at_a_place(model):
     assert model.silence_shares["punctuation"] > 0.9
     assert model.silence_shares["word"] < 0.1
 
@@ -68,17 +62,11 @@ def test_a_recording_too_short_for_its_phones_is_left_out(drawn, model):
     assert np.allclose(norms_differ.mixtures.means, model.mixtures.means, atol=0.05)
 
 
-def test_nothing_but_too_short_recordings_is_an_error():
+def test_nothing_but_too_short_recordings_or_such_without_a_way_through_are_an_error(model):
     short = Example("ann", np.ones((5, 6), np.float32), (("a", "b"),), (False,))
     with pytest.raises(InputError, match="no recording is long enough for the phones"):
         train([short])
-
-
-def test_contexts_of_recordings_that_no_way_leads_through_are_an_error(model):
-    with (
-        ThreadPoolExecutor(1) as pool,
-        pytest.raises(InputError, match="no path through any recording"),
-    ):
+    with pytest.raises(InputError, match="no path through any"), ThreadPoolExecutor(1) as pool:
         _tie_states(pool, model, [])
 
 

@@ -64,20 +64,17 @@ def test_leaves_hold_the_frames_of_their_contexts_silence_first_and_unknown_phon
     assert tied.sums[before_3] == pytest.approx(expected)
 
 
-def test_nothing_is_told_apart_that_sounds_alike():
+def test_nothing_is_told_apart_that_sounds_alike_or_beyond_the_allowed_leaves(monkeypatch):
     tied = tie(heard(shift=0.0), N_UNITS)
     assert np.array_equal(tied.states, np.arange(n_states(N_UNITS)))
+    monkeypatch.setattr(tying, "MAX_LEAVES", n_states(N_UNITS))
+    assert len(tie(heard(), N_UNITS).states) == n_states(N_UNITS)
 
 
 def test_a_context_that_was_not_met_is_treated_like_one_that_sounds_alike():
     contexts = {key: sums for key, sums in heard().items() if key[0] != N_STATES or key[2] != 4}
     tied = tie(contexts, N_UNITS)
     assert pdfs_in(tied, [1, 4]) == pdfs_in(tied, [1, 3]) != pdfs_in(tied, [1, 2])
-
-
-def test_there_are_no_more_leaves_than_are_allowed(monkeypatch):
-    monkeypatch.setattr(tying, "MAX_LEAVES", n_states(N_UNITS))
-    assert len(tie(heard(), N_UNITS).states) == n_states(N_UNITS)
 
 
 def test_phones_have_neighbours_past_silence_without_punctuation():
@@ -89,15 +86,11 @@ def test_phones_have_neighbours_past_silence_without_punctuation():
     assert not left[np.logical_not(spoken)].any()
 
 
-def test_without_context_each_state_of_a_unit_has_its_distribution():
+def test_without_context_each_state_of_a_unit_has_its_distribution_and_silence_one():
     segments = segments_of([[1, 2], [1]], [False, False])
     assert np.array_equal(no_context(3).pdfs_of(segments), states_of(segments))
     assert states_of(segments[1:3]).tolist() == list(range(1, 1 + 2 * N_STATES))
     assert no_context(3).roots.min() == -n_states(3)
-
-
-def test_all_states_of_silence_are_one():
-    segments = segments_of([[1]], [False])
     assert states_of(segments).reshape(-1, N_STATES)[[0, -1]].tolist() == [[0] * N_STATES] * 2
 
 
