@@ -25,7 +25,6 @@ def _one_of(*names: str) -> v.Value:
 
 
 def _names(text: str) -> list[str] | None:
-    """Splits names at commas; None for "all"."""
     return None if text == "all" else [name for name in text.split(",") if name]
 
 
@@ -35,6 +34,8 @@ def _control(name: str) -> Flag:
 
 
 _NAMES, _EXPORTS = v.Value(_names, "NAMES"), _one_of(*EXPORT_FORMATS)
+_BOOK_FORMAT = _one_of("flac", "mp3", "opus", "ogg", "wav")
+_SPEAKERS = choice("arion", "piper", "sherpa-onnx", "web")
 _ADDRESS = r"(\[[0-9a-fA-F:.]+\]:|[^:\s]+:)?[0-9]{1,5}"
 _LIST = r"[^,\s]+(,[^,\s]+)*"
 _OF_STAGES = {flag.name: flag for flag in FLAGS}
@@ -43,9 +44,8 @@ _OPTIONAL_CONFIG = (
     replace(_OF_STAGES["set"], dest="overrides"),
 )
 _CONFIG = (replace(_OPTIONAL_CONFIG[0], required=True), _OPTIONAL_CONFIG[1])
-_ONLY_DATASET = Flag(
-    "dataset", _DATASET, help="dataset (default: the only one of the configuration)"
-)
+_ONLY_DATASET = Flag("dataset", _DATASET).with_help("""
+    dataset (default: the only one of the configuration)""")
 _N_CPUS = Flag("n_cpus", v.COUNT, metavar="N_CPUS", default=4).with_help("""
     processes (default: {default})""")
 _CORPUS = (
@@ -79,9 +79,7 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
         Flag("output", v.WORD, metavar="FILE", short="o").with_help("""
             write .wav, .flac, .mp3, .opus or .ogg; - writes a WAV to standard output; of a book, a
             folder"""),
-        Flag(
-            "book_format", _one_of("flac", "mp3", "opus", "ogg", "wav"), metavar="FORMAT"
-        ).with_help("""
+        Flag("book_format", _BOOK_FORMAT, metavar="FORMAT").with_help("""
             of a book's files: flac (default), mp3, opus, ogg or wav"""),
         Flag("subtitles", v.WORD, metavar="FILE").with_help("""
             write .srt, or .vtt with the time of each word"""),
@@ -112,10 +110,9 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
         Flag("vocoder_dir", v.MODEL, help="vocoder, or griffin_lim (default: the bundled one)"),
         Flag("weights", choice("fp32", "fp16", "int8"), default="fp32").with_help("""
             how weights are stored: fp32, fp16 or int8 (default: {default})"""),
-        Flag("format", choice("arion", "piper", "sherpa-onnx", "web"), default="arion").with_help(
-            """who speaks: arion (speak.py), piper, sherpa-onnx or web (a page for browsers;
-            default: {default})"""
-        ),
+        Flag("format", _SPEAKERS, default="arion").with_help("""
+            who speaks: arion (speak.py), piper, sherpa-onnx or web (a page for browsers;
+            default: {default})"""),
     ),
     "serve": (
         Flag("voices", v.WORD, metavar="VOICE", positional=True, several="words").with_help("""

@@ -67,14 +67,14 @@ def test_a_file_of_accelerate_says_all_but_the_rank(tmp_path: Path, quote):
 def test_a_file_that_is_for_something_else_is_refused_at_once(tmp_path, text, message):
     (tmp_path / "a.yaml").write_text(text)
     with pytest.raises(InputError, match=message):
-        Machines(config=tmp_path / "a.yaml")
+        Machines(config=tmp_path / "a.yaml").launcher(1)
 
 
 @pytest.mark.parametrize("text", ["when: 2026-13-45", "{", "[" * 3000])
 def test_a_file_that_is_not_yaml_is_refused_in_one_line(tmp_path, text):
     (tmp_path / "a.yaml").write_text(text)
     with pytest.raises(InputError, match=r"a\.yaml: not YAML: .") as refusal:
-        Machines(config=tmp_path / "a.yaml")
+        Machines(config=tmp_path / "a.yaml").launcher(1)
     assert "\n" not in str(refusal.value)
 
 
