@@ -41,22 +41,17 @@ class TextConfig:
     pauses: Literal["classes", "sp"] = "classes"
 
     def __post_init__(self) -> None:
-        require_probability("p_arpabet", self.p_arpabet)
+        require_probability(self, "p_arpabet")
+        extractor, remedy = f"phone_extractor {self.phone_extractor}", "remove it"
         if self.p_arpabet != 1 and not self.is_mixed:
-            raise ValueError(
-                f"p_arpabet is {self.p_arpabet:g}, but phone_extractor {self.phone_extractor} does"
-                " not mix letters and ARPAbet; remove it, or use phone_extractor mixed"
-            )
+            fault = f"p_arpabet is {self.p_arpabet:g}, but {extractor} does not mix letters"
+            raise ValueError(f"{fault} and ARPAbet; {remedy}, or use phone_extractor mixed")
         if self.lexicon_path and self.phone_extractor == "letters":
-            raise ValueError(
-                "lexicon_path holds phones, and phone_extractor letters uses none; remove it, or"
-                " use phone_extractor mixed (English)"
-            )
+            fault = "lexicon_path holds phones, and phone_extractor letters uses none"
+            raise ValueError(f"{fault}; {remedy}, or use phone_extractor mixed (English)")
         if self.keeps_punctuation and self.pauses != "classes":
-            raise ValueError(
-                f"pauses is {self.pauses}, but phone_extractor {self.phone_extractor} keeps all"
-                " punctuation; remove it"
-            )
+            fault = f"pauses is {self.pauses}, but {extractor} keeps all punctuation"
+            raise ValueError(f"{fault}; {remedy}")
 
     @property
     def has_nvidia_symbols(self) -> bool:

@@ -30,9 +30,8 @@ def build(
     class. A whole number is accepted for a float, and nothing else for something else. A section
     that is left out has its defaults.
 
-    Args:
-        sections: Class of each top-level field that `cls` annotates as `object`.
-        check: Raises a ValueError if the values do not go together.
+    `sections` gives the class of each top-level field that `cls` annotates as `object`; `check`
+    raises a ValueError if the values do not go together.
 
     Raises:
         ConfigError: If a key is unknown or missing, a value has the wrong type, is not finite or is
@@ -51,17 +50,14 @@ def build(
     try:
         return attempt(tree.values)
     except _RejectedError as rejected:
-        givers = ", ".join(sorted(_givers(tree, rejected.keys, attempt)))
-        where = f"section {'.'.join(rejected.keys)}: " if rejected.keys else ""
-        raise ConfigError(f"{givers}: {where}{rejected.reason}") from rejected.reason
+        keys, reason = rejected.args
+        givers = ", ".join(sorted(_givers(tree, keys, attempt)))
+        where = f"section {'.'.join(keys)}: " if keys else ""
+        raise ConfigError(f"{givers}: {where}{reason}") from reason
 
 
 class _RejectedError(Exception):
-    """The values of a section do not go together; `keys` is its position."""
-
-    def __init__(self, keys: Keys, reason: ValueError) -> None:
-        super().__init__(keys, reason)
-        self.keys, self.reason = keys, reason
+    """The values of a section do not go together: its position, and the reason."""
 
 
 def _givers(tree: Tree, section: Keys, attempt: Callable[[Mapping[str, object]], T]) -> set[str]:
@@ -100,10 +96,9 @@ def build_complete(cls: type[T], plain: object, path: Path) -> T:
     """
     if not isinstance(plain, Mapping):
         raise ConfigError(f"{path}: it is {_shown(plain)}, expected a section {{ ... }}")
-    fields = dataclasses.fields(cls)  # type: ignore[arg-type]
-    names = [field.name for field in fields if not field.metadata.get("later")]
-    if missing := [name for name in names if name not in plain]:
-        raise ConfigError(f"{path}: missing key {missing[0]}")
+    for field in dataclasses.fields(cls):  # type: ignore[arg-type]
+        if field.name not in plain and not field.metadata.get("later"):
+            raise ConfigError(f"{path}: missing key {field.name}")
     return build(cls, plain_tree(plain, path))
 
 
@@ -180,13 +175,12 @@ class _Builder:
 
     def _choice(self, choices: tuple[object, ...], value: object, keys: Keys) -> object:
         """Checks a Literal. A number stands for its spelling: `model.variant=1.0` is "1.0"."""
-        if type(value) in (int, float) and str(value) in choices:
-            return str(value)
         for choice in choices:
-            if type(value) is type(choice) and value == choice:
-                return value
-        expected = "one of " + ", ".join(map(str, choices))
-        raise self._wrong(value, keys, expected + nearest(str(value), map(str, choices)))
+            if choice == (value if type(value) is type(choice) else str(value)):
+                return choice
+        names = [str(choice) for choice in choices]
+        expected = f"one of {', '.join(names)}{nearest(str(value), names)}"
+        raise self._wrong(value, keys, expected)
 
     def _tuple(self, hints: tuple[Any, ...], value: object, keys: Keys) -> tuple[object, ...]:
         if not isinstance(value, list | tuple):
@@ -195,28 +189,23 @@ class _Builder:
             hints = hints[:1] * len(value)
         if len(hints) != len(value):
             raise self._wrong(value, keys, f"a list of {len(hints)} values")
-        pairs = enumerate(zip(hints, value, strict=True))
-        return tuple(self.value(hint, v, (*keys, str(i))) for i, (hint, v) in pairs)
+        return tuple(self.value(hints[i], v, (*keys, str(i))) for i, v in enumerate(value))
 
     def _unknown(self, name: str, siblings: list[str], keys: Keys) -> ConfigError:
-        here = (*keys, name)
-        paths = key_paths(self._root, self._sections)
-        elsewhere = (path for path in paths if path[-1] == name)
-        similar = [(*keys, close) for close in closest(name, siblings)]
-        path = next(elsewhere, next(iter(similar), None))
-        hint = f"known keys: {', '.join(sorted(siblings))}"
-        if path is not None:
-            hint = f"did you mean {'.'.join(path)}?"
+        here, known = (*keys, name), f"known keys: {', '.join(sorted(siblings))}"
+        paths = [path for path in key_paths(self._root, self._sections) if path[-1] == name]
+        paths += [(*keys, close) for close in closest(name, siblings)]
+        hint = f"did you mean {'.'.join(paths[0])}?" if paths else known
         return ConfigError(f"{self._tree.origin(here)}: unknown key {'.'.join(here)}; {hint}")
 
     def _wrong(self, value: object, keys: Keys, expected: str) -> ConfigError:
         origin, name = self._tree.origin(keys), ".".join(keys)
-        hint = ""
+        fault = f"{origin}: {name} is {_shown(value)}, expected {expected}"
         if origin == SET and expected == _KINDS[str]:
-            hint = f"; for text write {SET} '{name}=\"{value}\"'"
-            if keys[-1].isdigit():  # in a list, which has no keys
-                hint = f'; for text write "{value}" in the list'
-        return ConfigError(f"{origin}: {name} is {_shown(value)}, expected {expected}{hint}")
+            in_list = keys[-1].isdigit()  # which has no keys
+            remedy = f'"{value}" in the list' if in_list else f"{SET} '{name}=\"{value}\"'"
+            fault = f"{fault}; for text write {remedy}"
+        return ConfigError(fault)
 
 
 def lines_with_origins(config: object, tree: Tree) -> list[str]:
@@ -224,11 +213,8 @@ def lines_with_origins(config: object, tree: Tree) -> list[str]:
 
     Values are JSON, as `--set` accepts them; the origin is a file, `--set` or `default`.
     """
-    return [
-        f"{'.'.join(keys)} = {json.dumps(value, ensure_ascii=False)}"
-        f"  # {tree.origins.get(keys, 'default')}"
-        for keys, value in leaves(to_plain(config))
-    ]
+    pairs = ((keys, json.dumps(v, ensure_ascii=False)) for keys, v in leaves(to_plain(config)))
+    return [f"{'.'.join(k)} = {v}  # {tree.origins.get(k, 'default')}" for k, v in pairs]
 
 
 def leaves(values: Mapping[str, object], keys: Keys = ()) -> Iterator[tuple[Keys, object]]:

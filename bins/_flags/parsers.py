@@ -134,11 +134,12 @@ def recipe_arguments(kind: Kind, argv: Sequence[str]) -> dict[str, Any]:
     return {n: text for n, text in raw_flags.items() if text or (text == "" and n in may_be_empty)}
 
 
-def program_arguments(name: str, description: str, argv: Sequence[str] | None = None) -> Namespace:
+def program_arguments(name: str, argv: Sequence[str] | None = None) -> Namespace:
     """Parses the flags of a command that is no stage; it checks which of them go together."""
     from bins._flags.programs import PROGRAMS  # its defaults need packages, the recipes none
 
-    parser, flags = Parser(description), PROGRAMS[name]
+    description, flags = PROGRAMS[name]
+    parser = Parser(description)
     groups: dict[str, _ActionsContainer] = {"": parser}
     for flag in flags:
         if flag.excludes not in groups:

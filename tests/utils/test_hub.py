@@ -11,7 +11,7 @@ from huggingface_hub import constants
 
 from tests.utils.hub_server import OWNER, READER
 from utils.errors import InputError
-from utils.hub import Target, check_target, origin_of, resolve
+from utils.hub import Repository, check_target, origin_of, resolve
 
 ROOT = Path(__file__).parents[2]
 FILES = {"config.json": b"{}", "model.safetensors": bytes(range(256)) * 400, "notes.md": b"long"}
@@ -295,7 +295,7 @@ def test_the_client_is_imported_only_where_it_is_needed():
 
 @pytest.mark.parametrize("name", ["org/name", "org/name.v2_a-b", "0rg/n"])
 def test_a_name_that_the_hub_allows(name):
-    check_target(Target(name))
+    check_target(Repository(name))
 
 
 @pytest.mark.parametrize(
@@ -312,5 +312,5 @@ def test_a_name_that_the_hub_allows(name):
 )
 def test_a_name_that_it_does_not_allow_is_refused_before_anybody_is_asked(hub, name, said):
     with pytest.raises(InputError, match=said):
-        check_target(Target(name))
+        check_target(Repository(name))
     assert hub.asked == []

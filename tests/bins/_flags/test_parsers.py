@@ -66,7 +66,7 @@ def test_stages_2_and_3_have_one_range_of_seeds(value):
 
 def test_a_command_that_is_no_stage_has_the_same_config_flags():
     words = ["--config", "a b.json", "--set", "x=1", "--set", "y=-2"]
-    given = program_arguments("check_data", "A command.", words)
+    given = program_arguments("check_data", words)
     assert str(given.config) == "a b.json"
     assert given.overrides == ["x=1", "y=-2"]
 

@@ -37,9 +37,9 @@ from tests.worlds.experiments import trained_vocoder, trained_voice
 from utils.config_tree import overridden
 from utils.errors import InputError
 from utils.files import write_json
-from utils.hub import Target
+from utils.hub import Repository
 
-TARGET = Target("org/voice")
+TARGET = Repository("org/voice")
 SCORES = {  # as stage 4 writes it
     "confidence": 0.95,
     "utterances": 9,
@@ -102,7 +102,7 @@ def test_a_published_model_gives_the_same_samples_by_its_name(owner, voice):
 
 
 def test_a_vocoder_sounds_the_same_by_its_name(owner, vocoder):
-    send(vocoder, Target("org/vocoder"))
+    send(vocoder, Repository("org/vocoder"))
     mel = torch.randn(1, MEL.n_mels, 12)
     before = load_model(vocoder).network.infer(mel)
     assert torch.equal(load_model("org/vocoder").network.infer(mel), before)
@@ -110,7 +110,7 @@ def test_a_vocoder_sounds_the_same_by_its_name(owner, vocoder):
 
 
 def test_discriminators_go_up_when_asked_and_come_down_for_training_alone(owner, vocoder):
-    send(vocoder, Target("org/vocoder"), with_discriminators=True)
+    send(vocoder, Repository("org/vocoder"), with_discriminators=True)
     assert "discriminator.safetensors" in owner.files("org/vocoder")
     folder = load_model("org/vocoder").folder
     assert not (folder / "discriminator.safetensors").exists()
@@ -120,7 +120,7 @@ def test_discriminators_go_up_when_asked_and_come_down_for_training_alone(owner,
     assert transfer.source.startswith("org/vocoder@")
     assert (folder / "discriminator.safetensors").exists()
     # without them, those of other weights would stay behind
-    send(vocoder, Target("org/vocoder"))
+    send(vocoder, Repository("org/vocoder"))
     assert "discriminator.safetensors" not in owner.files("org/vocoder")
 
 
@@ -333,9 +333,9 @@ def test_an_imported_model_keeps_its_story(owner, voice):
     ("change", "message"),
     [
         ({"licence": "CC BY"}, r"--license 'CC BY': expected an identifier"),
-        ({"target": Target("voice")}, "voice: expected the name of a repository"),
-        ({"target": Target("a/b/c")}, "a/b/c: the request to the Hub failed"),
-        ({"target": Target("org/a--b")}, "^org/a--b: the request to the Hub failed"),
+        ({"target": Repository("voice")}, "voice: expected the name of a repository"),
+        ({"target": Repository("a/b/c")}, "a/b/c: the request to the Hub failed"),
+        ({"target": Repository("org/a--b")}, "^org/a--b: the request to the Hub failed"),
         ({"with_discriminators": True}, "no networks for --with_discriminators"),
     ],
 )
