@@ -32,9 +32,7 @@ class Place(NamedTuple):
         """Runs the recipe as a user does."""
         environment = os.environ | {"PYTHON": sys.executable, "OMP_NUM_THREADS": "1"}
         words = ["sh", str(self.script), "--gpu", "", *flags]
-        return subprocess.run(
-            words, check=False, capture_output=True, text=True, env=environment, cwd=cwd
-        )
+        return subprocess.run(words, capture_output=True, text=True, env=environment, cwd=cwd)
 
     def run(self, *flags: str, cwd: Path = ROOT) -> Done:
         """Runs a stage in this process."""
@@ -85,10 +83,8 @@ def prepare(folder: Path, recipe: Path, **sections: object) -> Place:
 def run_stages(place: Place, *flags_of_stages: tuple[str, ...]) -> None:
     """Stage 1 and the following ones in this process, each with its flags."""
     for number, flags in enumerate(flags_of_stages, 1):
-        done = place.run(
-            "--stage", str(number), "--config", place.config.name, "--name", "tiny", *flags,
-            cwd=place.folder,
-        )  # fmt: skip
+        words = ("--stage", str(number), "--config", place.config.name, "--name", "tiny")
+        done = place.run(*words, *flags, cwd=place.folder)
         assert done.returncode == 0, done.stderr
         assert "Traceback" not in done.stderr
 

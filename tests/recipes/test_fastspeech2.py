@@ -14,25 +14,17 @@ from tests.recipes.tiny import TWO_UPDATES, tiny_model
 
 RUN = EGS / "tts" / "FastSpeech2" / "run.sh"
 # recipes of the others have tests of their own
-VOCODERS = (
-    "HiFiGAN",
-    *(pytest.param(v, marks=pytest.mark.slow) for v in ("FreeVGL", "Vocos", "WaveGlow")),
-)
+OTHERS = (pytest.param(v, marks=pytest.mark.slow) for v in ("FreeVGL", "Vocos", "WaveGlow"))
+VOCODERS = ("HiFiGAN", *OTHERS)
 ONE_PROCESS = ("--set", "preprocess.backend=sequential")  # others would have to import PyTorch
 
 
 def write_config(folder: Path) -> Path:
     """The small configuration with a network that does two updates in no time."""
-    bases = (
-        EGS.parent / "config/tts/fastspeech2_small.json",
-        EGS.parent / "config/dataset/ljspeech_mini.json",
-    )
-    sizes = {
-        "n_encoder_layers": 1,
-        "n_decoder_layers": 1,
-        "encoder_hidden": 16,
-        "decoder_hidden": 16,
-    }
+    files = EGS.parent / "config"
+    bases = files / "tts/fastspeech2_small.json", files / "dataset/ljspeech_mini.json"
+    sizes = {"n_encoder_layers": 1, "n_decoder_layers": 1, "conv_filter_size": 16}
+    sizes |= {"encoder_hidden": 16, "decoder_hidden": 16}
     config = {
         "base_config": [os.path.relpath(base, folder) for base in bases],
         "dataset_path": {"LJSpeech-mini": str(folder / "corpus")},
@@ -42,10 +34,7 @@ def write_config(folder: Path) -> Path:
             "aligner": "textgrid",
             "split": {"test_ids": HELD_OUT, "valid_ids": TRAINING[:1], "golden_size": 1},
         },
-        "model": {
-            "transformer": {**sizes, "conv_filter_size": 16},
-            "variance_predictor": {"filter_size": 16},
-        },
+        "model": {"transformer": sizes, "variance_predictor": {"filter_size": 16}},
         "train": {"init_from": "", "max_steps": 2, "valid_samples": 0, "tracker": "none"},
         "inference": {"griffin_lim_iterations": 2, "save_plots": True},
     }

@@ -67,9 +67,8 @@ def checkpoints_of(experiment: Path) -> list[str]:
 def test_stage_3_gives_a_copy_of_every_test_recording(trained):
     result = trained.experiment / "result"
     lines = lines_of(result)
-    assert [line["id"] for line in lines] == json.loads(
-        (trained.folder / "data" / "folder" / "test.json").read_text()
-    )
+    ids = json.loads((trained.folder / "data" / "folder" / "test.json").read_text())
+    assert [line["id"] for line in lines] == ids
     assert len(lines) == 2
     for line in lines:
         info = soundfile.info(result / line["file"])

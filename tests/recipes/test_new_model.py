@@ -24,13 +24,9 @@ sys.argv = [module, *words]
 runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
 TOY = Path(__file__).with_name("toy")
+IN_PROCESS = {"num_worker": 0}
 SECTIONS = {
-    "train": {
-        "valid_samples": 0,
-        "score_steps": 0,
-        "tracker": "none",
-        "dataloader": {"num_worker": 0},
-    },
+    "train": {"valid_samples": 0, "score_steps": 0, "tracker": "none", "dataloader": IN_PROCESS},
     "inference": {"griffin_lim_iterations": 2},
 }
 
@@ -54,9 +50,8 @@ def tree(tmp_path_factory) -> Path:
 
 def run(place: Place, module: str, *words: object) -> Done:
     """Runs a command of the tree that holds the recipe, from a folder that is not its own."""
-    return Process(
-        "-c", COMMAND, place.script.parents[3], module, *words, folder=place.folder
-    ).finish()
+    words = ("-c", COMMAND, place.script.parents[3], module, *words)
+    return Process(*words, folder=place.folder).finish()
 
 
 def recipe(place: Place, *flags: object) -> Done:
@@ -67,10 +62,9 @@ def recipe(place: Place, *flags: object) -> Done:
 def trained(tree, tmp_path_factory) -> Place:
     """Stages 1 to 3."""
     place = prepare(tmp_path_factory.mktemp("work"), tree / "egs" / "tts" / "Toy", **SECTIONS)
+    names = ("--config", place.config.name, "--name", "tiny")
     for stage, flags in enumerate(((), (), (*TEST_SET, "--vocoder_dir", "griffin_lim")), 1):
-        done = recipe(
-            place, "--stage", stage, "--config", place.config.name, "--name", "tiny", *flags
-        )
+        done = recipe(place, "--stage", stage, *names, *flags)
         assert done.returncode == 0, done.stderr
     (place.folder / "ckpts" / "tiny").rename(place.experiment)
     return place

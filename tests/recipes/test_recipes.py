@@ -17,12 +17,8 @@ from tests.recipes.tiny import TWO_UPDATES, tiny_model
 
 STACK = {"n_layers": 1, "heads": 2, "head_size": 4, "filter_size": 16}
 FASTPITCH = {
-    "hidden": 16,
-    "encoder": STACK,
-    "decoder": STACK,
-    "duration_predictor": {"filter_size": 16},
-    "pitch_predictor": {"filter_size": 16},
-    "energy_predictor": {"filter_size": 16},
+    **{"hidden": 16, "encoder": STACK, "decoder": STACK},
+    **{f"{what}_predictor": {"filter_size": 16} for what in ("duration", "pitch", "energy")},
     "aligner": {"hidden": 8, "attention_channels": 8},
 }
 FLOWSPEECH = {
@@ -40,11 +36,8 @@ MATCHA = {
 TACOTRON2 = {
     "encoder": {"hidden": 16},
     "decoder": {
-        "prenet_size": 16,
-        "attention_lstm_size": 16,
-        "decoder_lstm_size": 16,
-        "attention_size": 8,
-        "n_frames_per_step": 3,
+        **{"prenet_size": 16, "attention_lstm_size": 16, "decoder_lstm_size": 16},
+        **{"attention_size": 8, "n_frames_per_step": 3},
     },
     "postnet": {"channels": 16},
     "guided_attention": 1.0,
@@ -52,10 +45,7 @@ TACOTRON2 = {
 MOVING = {"adam": {"lr": 0.05}, "lr_scheduler": {"num_warmup": 0}}  # so that the flow moves
 # sections of the configuration that differ from those of the recipe
 VOICES = {
-    "FastPitch": {
-        "model": FASTPITCH,
-        "train": TWO_UPDATES | {"gradient_accumulation_step": 2},
-    },
+    "FastPitch": {"model": FASTPITCH, "train": TWO_UPDATES | {"gradient_accumulation_step": 2}},
     "FlowSpeech": {"model": FLOWSPEECH, "train": TWO_UPDATES | MOVING},
     "Matcha": {
         "model": MATCHA,
@@ -214,10 +204,7 @@ def test_a_checkpoint_of_vocos_holds_both_kinds_of_discriminators(trained):
     [
         (("--seed", "1"), ""),
         (("--set", "inference.vocoder_options.sigma=0.6"), ""),
-        (
-            ("--set", "inference.vocoder_options.sigm=0.6"),
-            "has no option sigm; did you mean sigma? (its options: sigma, denois",
-        ),
+        (("--set", "inference.vocoder_options.sigm=0.6"), "sigma? (its options: sigma, denois"),
     ],
 )
 def test_seed_and_options_of_stage_3_change_the_speech_of_waveglow(trained, tmp_path, flags, fault):

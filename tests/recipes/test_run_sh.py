@@ -26,9 +26,8 @@ def recipe(planned):
     return partial(planned, RECIPE)
 
 
-each_shell = pytest.mark.parametrize(
-    "shell", ["dash", "busybox", "bash", "bash-posix"], indirect=True
-)
+SHELLS = ("dash", "busybox", "bash", "bash-posix")
+each_shell = pytest.mark.parametrize("shell", SHELLS, indirect=True)
 
 
 @pytest.fixture
@@ -74,10 +73,8 @@ def test_each_stage_runs_at_the_root_of_the_clone(script, clone):
 def test_the_last_stage_replaces_the_shell_and_earlier_ones_have_processes(script):
     first, second, third = script("--stage", "0-2", "-n", "a").calls
     assert third.command[1:4] == ["-m", "bins.recipe", "tts/FastSpeech2"]
-    assert [call.command[1:3] for call in (first, second)] == [
-        ["-m", "bins.fetch"],
-        ["-m", "bins.preprocess"],
-    ]
+    assert first.command[1:3] == ["-m", "bins.fetch"]
+    assert second.command[1:3] == ["-m", "bins.preprocess"]
     assert len({call.process for call in (first, second, third)}) == 3
 
 
@@ -102,20 +99,17 @@ def test_waiting_threads_sleep_soon_unless_the_user_decides(recipe):
     assert "GOMP_SPINCOUNT" not in call.environment
 
 
-def test_training_on_several_gpus_starts_one_process_on_each(script):
+def test_training_on_several_gpus_starts_one_process_on_each_and_on_one_none(script):
+    call = script("--stage", "2", "-n", "a", FAKE_GPUS="1").calls[0]
+    assert call.environment["CUDA_VISIBLE_DEVICES"] == "0"
+    assert "ACCELERATE_USE_CPU" not in call.environment
+    assert call.command[2] == "bins.recipe"
     call = script("--stage", "2", "-n", "a", "--gpu", "0,1,2,3", FAKE_GPUS="4").calls[0]
     assert call.environment["CUDA_VISIBLE_DEVICES"] == "0,1,2,3"
     launcher = call.command[1 : call.command.index("bins.train")]
     assert launcher[:3] == ["-m", "accelerate.commands.launch", "--quiet"]
     assert " --multi_gpu --num_processes 4 --num_machines 1 " in " ".join(launcher)
     assert launcher[-1] == "-m"
-
-
-def test_training_on_one_gpu_is_one_process(script):
-    call = script("--stage", "2", "-n", "a", FAKE_GPUS="1").calls[0]
-    assert call.environment["CUDA_VISIBLE_DEVICES"] == "0"
-    assert "ACCELERATE_USE_CPU" not in call.environment
-    assert call.command[2] == "bins.recipe"
 
 
 @pytest.mark.parametrize("gpu", ["", "0", "0,1"])
@@ -362,13 +356,6 @@ def test_a_contour_is_a_ramp_or_a_file(recipe, clone):
     assert f"{flag}={clone / 'my contour.txt'}" in file
 
 
-def test_all_is_spoken_again_if_asked_for(recipe):
-    call = recipe(*BATCH, "--infer_dataset", "A", "--infer_testing_set", "test", "--overwrite")
-    assert "--overwrite" in call.calls[0].arguments
-    again = recipe("-s", "3-4", *SPEAK[2:], "--overwrite").calls
-    assert [("--overwrite" in call.arguments) for call in again] == [True, False]
-
-
 @pytest.mark.parametrize("format", EXPORT_FORMATS)
 def test_alignments_are_saved_in_every_format_that_python_has(recipe, format):
     assert recipe(*SPEAK, "--save_alignment", format).code == 0
@@ -379,17 +366,19 @@ def test_a_vocoder_of_another_rate_is_used_if_asked_for(recipe):
     assert {"--resample", "--vocoder_dir=org/hifigan"} <= {*arguments}
 
 
-def test_batch_mode_names_the_data_set_and_the_split(recipe):
+def test_batch_mode_names_the_data_set_and_the_split_and_all_is_spoken_again_if_asked_for(recipe):
     for split in ("train", "test", "golden_test"):
-        call = recipe(*BATCH, "--infer_dataset", "LJSpeech", "--infer_testing_set", split).calls[0]
-        assert "--infer_dataset=LJSpeech" in call.arguments
+        flags = ("--infer_dataset", "LJSpeech", "--infer_testing_set", split, "--overwrite")
+        call = recipe(*BATCH, *flags).calls[0]
+        assert {"--infer_dataset=LJSpeech", "--overwrite"} <= {*call.arguments}
         assert f"--infer_testing_set={split}" in call.arguments
+    again = recipe("-s", "3-4", *SPEAK[2:], "--overwrite").calls
+    assert [("--overwrite" in call.arguments) for call in again] == [True, False]
 
 
 def test_every_flag_of_stages_1_and_2_reaches_python(recipe):
-    first, second = recipe(
-        "-s", "1-2", "-n", "a", "--num_workers", "4", "--seed=3", "--resume"
-    ).calls
+    flags = ("-n", "a", "--num_workers", "4", "--seed=3", "--resume")
+    first, second = recipe("-s", "1-2", *flags).calls
     assert "--num_workers=4" in first.arguments
     assert second.arguments[-3:] == ["--name=a", "--resume", "--seed=3"]
     assert not any(word.startswith("--num_workers") for word in second.arguments)
@@ -404,16 +393,12 @@ def test_every_flag_of_stages_1_and_2_reaches_python(recipe):
     assert recipe("-s", "2", "-n", "a", "--profile").calls[0].arguments[-1] == "--profile"
 
 
-def test_overrides_are_repeatable_and_reach_every_stage(recipe):
+def test_overrides_are_repeatable_reach_every_stage_and_may_hold_what_looks_like_a_flag(recipe):
     overrides = ("--set", "a.b=two  words = $x", "-n", "a", "--set=c=-1", "--set", "d=")
-    for call in recipe("--stage", "0-2", *overrides).calls:
+    for call in recipe("--stage", "0-2", *overrides, "--set", "a=--b", "--set=c=--d").calls:
         settings = [word for word in call.arguments if word.startswith("--set=")]
-        assert settings == ["--set=a.b=two  words = $x", "--set=c=-1", "--set=d="]
-
-
-def test_a_value_may_hold_what_looks_like_a_flag(recipe):
-    call = recipe("--stage", "1", "--set", "a=--b", "--set=c=--d").calls[0]
-    assert call.arguments[1:3] == ["--set=a=--b", "--set=c=--d"]
+        expected = ["--set=a.b=two  words = $x", "--set=c=-1", "--set=d="]
+        assert settings == [*expected, "--set=a=--b", "--set=c=--d"]
 
 
 def test_a_relative_path_is_looked_for_here_and_then_at_the_root(recipe, clone, tmp_path):
@@ -440,13 +425,10 @@ def test_a_relative_path_is_looked_for_here_and_then_at_the_root(recipe, clone, 
         assert f"--infer_expt_dir={expected}" in arguments
 
 
-def test_a_relative_output_folder_starts_in_the_folder_one_is_in(recipe, clone, tmp_path):
+def test_an_output_folder_is_below_the_callers_or_left_to_the_experiment(recipe, clone, tmp_path):
     (clone / "out").mkdir()
     arguments = recipe(*SPEAK, "--infer_output_dir", "out", folder=tmp_path).calls[0].arguments
     assert f"--infer_output_dir={tmp_path}/out" in arguments
-
-
-def test_the_output_folder_is_left_to_the_experiment_unless_given(recipe):
     arguments = recipe(*SPEAK).calls[0].arguments
     assert not any("output_dir" in a or "/result" in a for a in arguments)
 
@@ -488,15 +470,11 @@ def test_a_python_without_the_packages_is_named_before_any_work(script, clone, t
 
 
 @each_shell
-def test_the_clone_may_be_run_from_inside_the_recipe_folder(clone, script):
-    result = script("--stage", "1", "-c", "exp_config_vctk.json", folder=clone / RECIPE)
-    assert f"--config={clone / RECIPE}/exp_config_vctk.json" in result.calls[0].arguments
-
-
-def test_a_config_beside_the_script_is_found_from_any_folder(clone, recipe, tmp_path):
+def test_a_config_beside_the_script_is_found_from_its_folder_and_any_other(script, clone, tmp_path):
     (tmp_path / "elsewhere").mkdir()
-    result = recipe("--stage", "1", "-c", "exp_config_vctk.json", folder=tmp_path / "elsewhere")
-    assert f"--config={clone / RECIPE}/exp_config_vctk.json" in result.calls[0].arguments
+    for folder in (clone / RECIPE, tmp_path / "elsewhere"):
+        result = script("--stage", "1", "-c", "exp_config_vctk.json", folder=folder)
+        assert f"--config={clone / RECIPE}/exp_config_vctk.json" in result.calls[0].arguments
 
 
 def test_every_script_passes_shellcheck():
