@@ -45,13 +45,6 @@ def test_the_files_that_were_chosen_are_fetched_once(hub, caplog):
     assert hub.fetched() == []
 
 
-def test_the_commit_that_was_used_can_be_told_from_the_path(hub, tmp_path):
-    commit = hub.publish("org/name", {**FILES, "inner/a.json": b"[]"})
-    folder = resolve("org/name", lambda names: names)
-    assert origin_of(folder) == origin_of(folder / "inner" / "a.json") == f"org/name@{commit}"
-    assert origin_of(tmp_path) is None
-
-
 def test_a_revision_is_a_branch_or_a_commit(hub):
     old = hub.publish("org/name", {"config.json": b"old"})
     hub.publish("org/name", {"config.json": b"new"})
@@ -77,18 +70,19 @@ def test_a_new_commit_is_followed_and_only_what_changed_is_fetched(hub):
     assert not any("GET /storage" in asked for asked in hub.asked)
 
 
-def test_a_commit_that_is_in_the_cache_asks_nobody(hub):
-    commit = hub.publish("org/name", FILES)
+def test_a_commit_that_is_in_the_cache_asks_nobody_and_is_told_from_its_path(hub, tmp_path):
+    commit = hub.publish("org/name", {**FILES, "inner/a.json": b"[]"})
     folder = resolve("org/name", model_files)
     hub.asked.clear()
     assert resolve(f"org/name@{commit}", model_files) == folder
     assert hub.asked == []
-    assert (resolve(f"org/name@{commit}", lambda names: names) / "notes.md").exists()
-
-
-def test_names_are_no_patterns(hub):
-    hub.publish("org/name", {"a[1].json": b"1", "a1.json": b"2"})
-    folder = resolve("org/name", lambda _: ["a[1].json"])
+    whole = resolve(f"org/name@{commit}", lambda names: names)
+    assert (whole / "notes.md").exists()
+    assert origin_of(folder) == origin_of(whole / "inner" / "a.json") == f"org/name@{commit}"
+    assert origin_of(tmp_path) is None
+    # names are no patterns
+    hub.publish("org/other", {"a[1].json": b"1", "a1.json": b"2"})
+    folder = resolve("org/other", lambda _: ["a[1].json"])
     assert [path.name for path in folder.iterdir()] == ["a[1].json"]
 
 
@@ -143,17 +137,13 @@ def test_a_repository_that_is_missing_private_or_gated(hub, monkeypatch, token):
     assert (resolve("org/private", model_files) / "config.json").exists()
 
 
-def test_a_missing_revision(hub):
-    hub.publish("org/name", FILES)
-    assert "Revision Not Found" in refusal("org/name@v9")
-    assert "Revision Not Found" in refusal(f"org/name@{'0' * 40}")
-
-
-def test_a_repository_without_a_model_says_so_before_anything_is_fetched(hub):
+def test_a_missing_revision_or_model_is_named_before_anything_is_fetched(hub):
     def none(names):
         raise InputError(f"no model among {len(names)} files")
 
     hub.publish("org/name", FILES)
+    assert "Revision Not Found" in refusal("org/name@v9")
+    assert "Revision Not Found" in refusal(f"org/name@{'0' * 40}")
     with pytest.raises(InputError, match=r"^org/name: no model among 3 files$"):
         resolve("org/name", none)
     assert hub.fetched() == []
