@@ -37,21 +37,12 @@ def build(
         ConfigError: If a key is unknown or missing, a value has the wrong type, is not finite or is
             not one of the choices, or a dataclass or `check` rejects the values (ValueError).
     """
-    builder = _Builder(tree, cls, dict(sections or {}))
-
-    def attempt(values: Mapping[str, object]) -> T:
-        config = builder.section(cls, values, ())
-        try:
-            check(config)
-        except ValueError as error:
-            raise _RejectedError((), error) from error
-        return config
-
+    builder = _Builder(tree, cls, dict(sections or {}), check)
     try:
-        return attempt(tree.values)
+        return builder.section(cls, tree.values, ())
     except _RejectedError as rejected:
         keys, reason = rejected.args
-        givers = ", ".join(sorted(_givers(tree, keys, attempt)))
+        givers = ", ".join(sorted(_givers(tree, keys, builder)))
         where = f"section {'.'.join(keys)}: " if keys else ""
         raise ConfigError(f"{givers}: {where}{reason}") from reason
 
@@ -60,7 +51,7 @@ class _RejectedError(Exception):
     """The values of a section do not go together: its position, and the reason."""
 
 
-def _givers(tree: Tree, section: Keys, attempt: Callable[[Mapping[str, object]], T]) -> set[str]:
+def _givers(tree: Tree, section: Keys, builder: "_Builder") -> set[str]:
     """Returns the origins of the values without one of which a configuration is accepted.
 
     If there is none, that of the value in the section which was set last.
@@ -73,7 +64,7 @@ def _givers(tree: Tree, section: Keys, attempt: Callable[[Mapping[str, object]],
             continue
         last = origin
         try:
-            attempt(_without(tree.values, keys))
+            builder.section(builder.root, _without(tree.values, keys), ())
         except (ConfigError, _RejectedError):
             continue
         givers.add(origin)
@@ -110,19 +101,20 @@ def key_paths(cls: type, sections: Mapping[str, type] | None = None) -> Iterator
             yield from ((name, *keys) for keys in key_paths(hint))  # type: ignore[arg-type]
 
 
+@dataclasses.dataclass
 class _Builder:
     """Walks the tree and the types together; `keys` is the current position."""
 
-    def __init__(self, tree: Tree, root: type, sections: dict[str, type]) -> None:
-        self._tree = tree
-        self._root = root
-        self._sections = sections
+    tree: Tree
+    root: type
+    sections: dict[str, type]  # of fields of the root
+    check: Callable[[Any], None]  # of the root
 
     def section(self, cls: type[T], values: object, keys: Keys) -> T:
         """Builds one dataclass from a section."""
         if not isinstance(values, Mapping):
             raise self._wrong(values, keys, "a section { ... }")
-        hints = typing.get_type_hints(cls) | ({} if keys else self._sections)
+        hints = typing.get_type_hints(cls) | ({} if keys else self.sections)
         for name in values:
             if name not in hints:
                 raise self._unknown(name, list(hints), keys)
@@ -133,13 +125,16 @@ class _Builder:
                 fields[name] = self.value(hint, values[name], (*keys, name))
             elif field.default is MISSING and field.default_factory is MISSING:
                 if not dataclasses.is_dataclass(hint):  # a section has its own defaults
-                    where = self._tree.origin((*keys, name))
+                    where = self.tree.origin((*keys, name))
                     raise ConfigError(f"{where}: missing key {'.'.join((*keys, name))}")
                 fields[name] = self.section(hint, {}, (*keys, name))  # type: ignore[arg-type]
         try:
-            return cls(**fields)
+            config = cls(**fields)
+            if not keys:
+                self.check(config)
         except ValueError as error:
             raise _RejectedError(keys, error) from error
+        return config
 
     def value(self, hint: Any, value: object, keys: Keys) -> object:  # noqa: ANN401  (a type form)
         """Checks one value against its type."""
@@ -193,13 +188,13 @@ class _Builder:
 
     def _unknown(self, name: str, siblings: list[str], keys: Keys) -> ConfigError:
         here, known = (*keys, name), f"known keys: {', '.join(sorted(siblings))}"
-        paths = [path for path in key_paths(self._root, self._sections) if path[-1] == name]
+        paths = [path for path in key_paths(self.root, self.sections) if path[-1] == name]
         paths += [(*keys, close) for close in closest(name, siblings)]
         hint = f"did you mean {'.'.join(paths[0])}?" if paths else known
-        return ConfigError(f"{self._tree.origin(here)}: unknown key {'.'.join(here)}; {hint}")
+        return ConfigError(f"{self.tree.origin(here)}: unknown key {'.'.join(here)}; {hint}")
 
     def _wrong(self, value: object, keys: Keys, expected: str) -> ConfigError:
-        origin, name = self._tree.origin(keys), ".".join(keys)
+        origin, name = self.tree.origin(keys), ".".join(keys)
         fault = f"{origin}: {name} is {_shown(value)}, expected {expected}"
         if origin == SET and expected == _KINDS[str]:
             in_list = keys[-1].isdigit()  # which has no keys
