@@ -6,6 +6,10 @@ from typing import Literal
 from config.checks import require_probability
 
 UnknownCharacters = Literal["speak", "skip", "refuse"]  # letters that a language does not have
+_Extractor = Literal["lexicon", "espeak", "letters", "mixed", "nvidia_english"]
+_ImportedExtractor = Literal[
+    "nvidia_english_lowercase", "tensorflowtts_english", "espeak_characters"
+]
 
 
 @dataclass(frozen=True)
@@ -21,16 +25,7 @@ class TextConfig:
     # four before need a model that finds the durations in training (`aligner: "learned"`) or needs
     # none (`"none"`), unless p_arpabet is 0. `espeak_characters`: IPA by espeak-ng in single
     # characters, all punctuation, and a blank between all, with the symbols and ids of Matcha-TTS.
-    phone_extractor: Literal[
-        "lexicon",
-        "espeak",
-        "letters",
-        "mixed",
-        "nvidia_english",
-        "nvidia_english_lowercase",
-        "tensorflowtts_english",
-        "espeak_characters",
-    ] = "lexicon"
+    phone_extractor: Literal[_Extractor, _ImportedExtractor] = "lexicon"
     # Of letters and ARPAbet: probability of ARPAbet in training, drawn for each word and epoch, of
     # the words that CMUdict (or the lexicon) has with one pronunciation; 0: letters alone.
     # Synthesis says all of them in ARPAbet unless this is 0 (inference.p_arpabet).

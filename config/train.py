@@ -143,9 +143,7 @@ class TrainConfig:
     ema_warmup: bool = True
     # where curves go, and, with valid_samples, audio and figures; "jsonl" is log/metrics.jsonl, of
     # curves only. A list names several.
-    tracker: Literal["tensorboard", "wandb", "jsonl", "none"] | tuple[TrackerName, ...] = (
-        "tensorboard"
-    )
+    tracker: Literal[TrackerName, "none"] | tuple[TrackerName, ...] = "tensorboard"
     profile: ProfileConfig = field(default_factory=ProfileConfig)
     log_steps: int = 50  # updates between log lines
     valid_steps: int = 1000  # updates between validations, with samples; 0: only at the end

@@ -148,8 +148,7 @@ FLAGS = (
         single: a UTF-8 file with one text a line, or a .tsv table with the columns text and
         optionally pitch (a file of Hz per phone), output (name of the wav) and speaker, or a .ssml
         document"""),
-    Flag("strict", None, (3,), kinds=TTS).with_help("""
-        refuse SSML that would be mended or left out"""),
+    Flag("strict", None, (3,), "refuse SSML that would be mended or left out", kinds=TTS),
     Flag("lexicon", v.FILE, (3,), "your dictionary, as in docs/text.md", kinds=TTS),
     Flag("infer_audio_dir", v.INPUT, (3,), "single: a recording, or a folder", kinds=VOCODER),
     Flag("infer_feature_dir", v.INPUT, (3,), kinds=VOCODER).with_help("""
