@@ -39,6 +39,11 @@ class Place(NamedTuple):
         recipe = "/".join(self.script.parts[-3:-1])
         return command("recipe", recipe, "--gpu", "", *flags, folder=cwd)
 
+    def speak(self, *flags: str, model: str | Path = "", cwd: Path = ROOT) -> Done:
+        """Runs stage 3 on what a user brings, by the experiment or another model."""
+        voice = ("--infer_expt_dir", str(model or self.experiment))
+        return self.run("--stage", "3", "--infer_mode", "single", *voice, *flags, cwd=cwd)
+
 
 def write_corpus(folder: Path) -> None:
     """A few of the demo's shortest clips, in a folder whose name holds a space."""

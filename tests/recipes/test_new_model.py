@@ -84,8 +84,8 @@ def test_the_recipe_trains_and_speaks_with_the_new_model(trained):
 
 
 def test_its_one_control_is_taken_and_the_others_are_refused(trained):
-    speak = ("--stage", "3", "--infer_expt_dir", str(trained.experiment), "--infer_mode", "single",
-             "--infer_text", "No.", "--vocoder_dir", "griffin_lim")  # fmt: skip
+    speak = ("--stage", "3", "--infer_expt_dir", str(trained.experiment), "--infer_mode", "single")
+    speak += ("--infer_text", "No.", "--vocoder_dir", "griffin_lim")
     for pace in ("1", "0.5"):
         spoken = recipe(trained, *speak, "--pace", pace)
         assert spoken.returncode == 0, spoken.stderr
@@ -108,10 +108,8 @@ def test_it_is_exported_and_starts_another_training(trained):
     folder = trained.folder / "exported"
     exported = run(trained, "bins.export_model", trained.experiment, folder)
     assert exported.returncode == 0, exported.stderr
-    again = recipe(
-        trained, "--stage", "2", "--config", trained.config, "--name", "again",
-        "--init_from", folder, "--set", "train.max_steps=1",
-    )  # fmt: skip
+    flags = ("--name", "again", "--init_from", folder, "--set", "train.max_steps=1")
+    again = recipe(trained, "--stage", "2", "--config", trained.config, *flags)
     assert again.returncode == 0, again.stderr
     assert "0 new" not in again.stderr
     assert "weights of" in again.stderr
