@@ -10,13 +10,10 @@ from models.synthesizer import Speech, Synthesizer
 from tests.commands import ROOT, python
 
 
-def test_the_face_is_what_the_rooms_define():
+def test_the_face_is_what_the_rooms_define_and_its_version_that_of_the_source():
     assert arion.Synthesizer is Synthesizer
     assert arion.Speech is Speech
     assert arion.load_model is load_model
-
-
-def test_the_installed_version_is_that_of_the_source():
     setup = python("setup.py", "--version")
     assert setup.stdout.splitlines()[-1] == arion.__version__
 

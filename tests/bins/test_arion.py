@@ -17,12 +17,6 @@ def output_of(monkeypatch, capsys, *words):
     return capsys.readouterr().out
 
 
-def test_without_a_command_it_lists_them(monkeypatch, capsys):
-    for words in ((), ("--help",)):
-        found = output_of(monkeypatch, capsys, *words)
-        assert re.findall(r"^  (\w+) ", found, re.MULTILINE) == list(COMMANDS)
-
-
 def test_the_version_is_printed(monkeypatch, capsys):
     assert output_of(monkeypatch, capsys, "--version") == f"arion {__version__}\n"
     code = "import sys, bins.arion; bins.arion.main(); print(*sys.modules)"
@@ -31,7 +25,10 @@ def test_the_version_is_printed(monkeypatch, capsys):
     assert {"torch", "numpy"}.isdisjoint(imported.split())
 
 
-def test_an_unknown_command_is_named_with_the_nearest(monkeypatch, capsys):
+def test_without_a_command_it_lists_them_and_of_an_unknown_one_the_nearest(monkeypatch, capsys):
+    for words in ((), ("--help",)):
+        found = output_of(monkeypatch, capsys, *words)
+        assert re.findall(r"^  (\w+) ", found, re.MULTILINE) == list(COMMANDS)
     with pytest.raises(UsageError, match="no command 'sya'; did you mean say"):
         output_of(monkeypatch, capsys, "sya")
 

@@ -232,18 +232,16 @@ def test_show_config_of_an_experiment_or_a_checkpoint_in_it(monkeypatch, capsys,
         shown(monkeypatch, capsys, "--infer_expt_dir", "org/name")
 
 
+THIRD = "--stage 3 --name a --infer_mode single"
+
+
 @pytest.mark.parametrize(
     ("recipe", "stage", "texts", "flags"),
     [
         (TTS, 1, {}, "--stage 2 --name my_model"),
         (TTS, 1, {"name": "a"}, "--stage 2 --name a"),
-        (TTS, 2, {"name": "a"}, "--stage 3 --name a --infer_mode single --infer_text 'Any text.'"),
-        (
-            VOCODER,
-            2,
-            {"name": "a"},
-            "--stage 3 --name a --infer_mode single --infer_audio_dir /path/to/recordings",
-        ),
+        (TTS, 2, {"name": "a"}, f"{THIRD} --infer_text 'Any text.'"),
+        (VOCODER, 2, {"name": "a"}, f"{THIRD} --infer_audio_dir /path/to/recordings"),
     ],
 )
 def test_the_next_stage_is_named_with_all_that_it_needs(recipe, stage, texts, flags):
@@ -254,7 +252,9 @@ def test_the_next_stage_is_named_with_all_that_it_needs(recipe, stage, texts, fl
     recipe_arguments(recipe.kind, words[len(recipe.command) :])
 
 
-def test_a_recipe_is_called_as_its_folder():
+def test_a_recipe_is_called_as_its_folder_or_by_its_model():
+    assert find_recipe("FastPitch", None).name == "tts/FastPitch"
+    assert find_recipe("HiFiGAN", None).name == "vocoder/HiFiGAN"
     recipe = find_recipe("vocoder/HiFiGAN", "/home of a user")
     assert recipe.kind == "vocoder"
     assert (ROOT / "egs" / recipe.name / "exp_config.json").is_file()
@@ -264,12 +264,11 @@ def test_a_recipe_is_called_as_its_folder():
     )
 
 
-@pytest.mark.parametrize("name", ["", "fastpitch", "tts/fastpitch", "_demo/mini", "tts/.."])
-def test_a_folder_that_is_no_recipe_is_refused(name):
-    with pytest.raises(
-        UsageError, match=r"one of tts/FastPitch, tts/FastSpeech2, .*, then its flags"
-    ):
-        find_recipe(name, None)
+def test_a_folder_that_is_no_recipe_is_refused():
+    for name in ("", "fastpitch", "tts/fastpitch", "_demo/mini", "tts/.."):
+        expected = r"one of tts/FastPitch, tts/FastSpeech2, .*, then its flags"
+        with pytest.raises(UsageError, match=expected):
+            find_recipe(name, None)
 
 
 @pytest.mark.parametrize(
@@ -305,8 +304,3 @@ def test_a_folder_to_be_made_is_below_the_callers():
     assert from_here("out", "/a b") == "/a b/out"
     assert from_here("/out", "/a b") == "/out"
     assert from_here("", "/a b") == ""
-
-
-def test_a_recipe_is_also_found_by_its_model():
-    assert find_recipe("FastPitch", None).name == "tts/FastPitch"
-    assert find_recipe("HiFiGAN", None).name == "vocoder/HiFiGAN"

@@ -4,6 +4,7 @@ import io
 import os
 import sys
 import types
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -153,7 +154,7 @@ def test_subtitles_are_written_with_any_output(say, voice, tmp_path, capsysbinar
         say(TEXT, "--subtitles", "a.txt")
 
 
-def test_ssml_is_read_from_a_file_or_with_a_flag_and_its_marks_are_listed(
+def test_ssml_comes_from_a_file_or_a_flag_its_marks_are_listed_and_errors_name_the_file(
     say, voice, tmp_path, capsys
 ):
     source = '<speak>One.<break time="1s"/> <mark name="m"/>Two.</speak>'
@@ -174,6 +175,11 @@ def test_ssml_is_read_from_a_file_or_with_a_flag_and_its_marks_are_listed(
         say("--ssml", source, "-o", "e.wav", "--strict")
     with pytest.raises(InputError, match=r"^a\.ssml: line 1, column 51: unknown tag <voice>"):
         say("--file", "a.ssml", "-o", "e.wav", "--strict")
+    (tmp_path / "empty.txt").write_text("")
+    with pytest.raises(InputError, match=r"^empty\.txt: there is no word in the text"):
+        say("--file", "empty.txt", "-o", "e.wav")
+    with pytest.raises(InputError, match=r"^the model has no speaker 'Bob'"):  # not of the file
+        say("--file", "empty.txt", "-o", "e.wav", "--speaker", "Bob")
 
 
 def test_the_format_of_a_text_is_recognised_named_by_its_file_or_given(say, voice, tmp_path):
@@ -197,14 +203,6 @@ def test_the_format_of_a_text_is_recognised_named_by_its_file_or_given(say, voic
         voice("One. [pause:1.5]", pitch=(100.0,))
 
 
-def test_an_error_names_the_file_of_a_text_and_not_that_of_a_setting(say, tmp_path):
-    (tmp_path / "empty.txt").write_text("")
-    with pytest.raises(InputError, match=r"^empty\.txt: there is no word in the text"):
-        say("--file", "empty.txt", "-o", "a.wav")
-    with pytest.raises(InputError, match=r"^the model has no speaker 'Bob'"):
-        say("--file", "empty.txt", "-o", "a.wav", "--speaker", "Bob")
-
-
 def test_other_scripts_and_a_long_text_that_ends_like_a_file_name_are_spoken(say, tmp_path):
     say(f"Read this.{' ' * 300}It is in notes.txt", "-o", "c.wav")
     assert (tmp_path / "c.wav").is_file()
@@ -223,9 +221,7 @@ def test_a_dash_writes_a_wav_to_standard_output(say, voice, monkeypatch):
     assert voice.tag.encode() in out.getvalue()
 
 
-def test_files_of_texts_and_books_say_that_they_are_synthetic_unless_told_not_to(
-    say, voice, tmp_path
-):
+def test_files_say_that_they_are_synthetic_unless_told_not_to(say, voice, tmp_path):
     (tmp_path / "tale.txt").write_text("It was so.")
     for words, name in ((("Yes.",), "a.flac"), (("tale.txt",), "book")):
         say(*words, "-o", f"tagged/{name}")
@@ -248,40 +244,15 @@ def test_without_sound_it_writes_a_new_file_and_names_it(say, monkeypatch, tmp_p
     assert (tmp_path / "speech.wav").read_bytes() == (tmp_path / "speech-2.wav").read_bytes()
 
 
-class FakeDevice(types.ModuleType):
-    """As sounddevice, with one device."""
-
-    PortAudioError = RuntimeError
-
-    def __init__(self):
-        super().__init__("sounddevice")
-        self.played, self.rate = [], None
-
-    def query_devices(self, kind):
-        return {"name": kind}
-
-    def OutputStream(self, samplerate, channels, dtype):  # noqa: N802
-        assert (channels, dtype) == (1, "float32")
-        self.rate = samplerate
-        return self
-
-    def write(self, piece):
-        self.played.append(piece)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-
 def test_with_a_sound_device_it_plays_piece_by_piece(say, voice, monkeypatch, tmp_path):
-    device = FakeDevice()
+    device = MagicMock(PortAudioError=RuntimeError)
     monkeypatch.setitem(sys.modules, "sounddevice", device)
     say(TEXT)
-    assert device.rate == 22050
-    assert len(device.played) == 3  # two sentences and a pause
-    assert np.array_equal(np.concatenate(device.played)[:, 0], spoken(voice))
+    device.OutputStream.assert_called_once_with(22050, channels=1, dtype="float32")
+    written = device.OutputStream.return_value.__enter__.return_value.write.call_args_list
+    assert len(written) == 3  # two sentences and a pause
+    played = np.concatenate([call.args[0] for call in written])
+    assert np.array_equal(played[:, 0], spoken(voice))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -330,13 +330,10 @@ def test_a_flag_that_is_not_read_beside_a_model_is_named(recipe, flag):
     assert "is not read" not in recipe("-s", "2-3", "-n", "a", *SPEAK[2:]).output
 
 
-def test_durations_have_a_factor_or_a_pace(recipe):
+def test_durations_have_a_factor_and_a_contour_is_a_ramp_or_a_file(recipe, clone):
     slower = recipe(*SPEAK, "--duration_control", "1.5").calls[0].arguments
     assert "--duration_control=1.5" in slower
     assert not any(word.startswith("--pace") for word in slower)
-
-
-def test_a_contour_is_a_ramp_or_a_file_and_alignments_have_every_format(recipe, clone):
     (clone / "my contour.txt").write_text("1")
     flag = "--pitch_transform_custom"
     ramp = recipe(*SPEAK, flag, "ramp:0.5:1.5").calls[0].arguments
@@ -414,22 +411,18 @@ def test_an_output_folder_is_below_the_callers_or_left_to_the_experiment(recipe,
     assert not any("output_dir" in a or "/result" in a for a in arguments)
 
 
-@pytest.mark.parametrize("flag", ["--help", "-h"])
-def test_help_is_that_of_the_recipe_and_does_nothing_else(script, flag):
-    result = script(flag)
-    assert (result.code, result.calls) == (0, [])
-    assert "usage: sh run.sh --stage STAGES" in result.output
+def test_help_is_that_of_the_recipe_and_does_nothing_else(script):
+    for flag in ("--help", "-h"):
+        result = script(flag)
+        assert (result.code, result.calls) == (0, [])
+        assert "usage: sh run.sh --stage STAGES" in result.output
 
 
 @each_shell
-def test_a_wrong_flag_is_one_line_and_exit_code_2(script):
+def test_a_wrong_flag_or_a_python_that_is_missing_is_one_line_and_exit_code_2(script):
     result = script("--stage", "1-2", "-n", "a", "--$(touch X)\\n")
     assert (result.code, result.calls) == (2, [])
     assert result.output == "error: unknown flag --$(touch X)\\n (--help lists the flags)\n"
-
-
-@each_shell
-def test_a_python_that_is_missing_is_named(script):
     result = script("--stage", "1", PYTHON="/none/python")
     assert result.code == 2
     assert "no Python at /none/python; run make venv, or set PYTHON" in result.output

@@ -48,20 +48,19 @@ def test_what_is_missing_broken_or_no_single_array_is_refused(tmp_path):
             read_array(tmp_path / "a.pt")
 
 
-def test_numbers_are_read_by_line(tmp_path):
+NO_NUMBERS = ("nan", "inf", "1e999", "1,5", "1 2", "1_0", "0x1", "٣", "", "__import__('os')", "1+1")
+
+
+def test_what_is_no_finite_number_is_refused_with_its_place():
+    for text in NO_NUMBERS:
+        fault = r"^a.txt, line 7: .*; expected a finite number such as"
+        with pytest.raises(InputError, match=fault):
+            parse_number(text, "a.txt, line 7")
+
+
+def test_numbers_are_read_by_line_and_text_among_them_is_named(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbf1\r\n\n -2.5e1 \n.5")
     assert read_numbers(tmp_path / "a.txt") == {1: 1.0, 3: -25.0, 4: 0.5}
-
-
-@pytest.mark.parametrize(
-    "text", ["nan", "inf", "1e999", "1,5", "1 2", "1_0", "0x1", "٣", "", "__import__('os')", "1+1"]
-)
-def test_what_is_no_finite_number_is_refused_with_its_place(text):
-    with pytest.raises(InputError, match=r"^a.txt, line 7: .*; expected a finite number such as"):
-        parse_number(text, "a.txt, line 7")
-
-
-def test_text_among_numbers_is_named_by_file_and_line(tmp_path):
     (tmp_path / "a.txt").write_text("1\nhigh\n")
     with pytest.raises(InputError, match=r"a.txt, line 2: 'high'; expected a finite number"):
         read_numbers(tmp_path / "a.txt")

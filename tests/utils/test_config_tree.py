@@ -9,10 +9,6 @@ def _work_in_the_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def test_a_byte_order_mark_is_accepted(tmp_path):
-    assert load(tmp_path, "\ufeff" + '{"name": "a"}').name == "a"
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -32,6 +28,7 @@ def test_a_file_that_is_not_json5_is_named_with_the_line(tmp_path, text, said):
 
 
 def test_a_missing_file_and_bytes_that_are_not_text_are_named(tmp_path):
+    assert load(tmp_path, "\ufeff" + '{"name": "a"}').name == "a"  # a byte-order mark is text
     with pytest.raises(ConfigError, match=r"none\.json: No such file"):
         read_tree(tmp_path / "none.json")
     (tmp_path / "latin.json").write_bytes(b'{"name": "\xe9"}')
@@ -95,11 +92,9 @@ def test_an_error_names_the_file_of_the_chain_that_holds_it(tmp_path):
     assert message.startswith("exp.json: train.batch_size")
 
 
-@pytest.mark.parametrize(
-    "base", ['"none.json"', '"."', "3", '""', r'"a\u0000"', "[3]", '["none.json"]', "{}"]
-)
-def test_a_base_config_that_is_no_file_is_named(tmp_path, base):
-    assert fault(tmp_path, f'{{"base_config": {base}}}').startswith("exp.json: base_config ")
+def test_a_base_config_that_is_no_file_is_named(tmp_path):
+    for base in ('"none.json"', '"."', "3", '""', r'"a\u0000"', "[3]", '["none.json"]', "{}"):
+        assert fault(tmp_path, f'{{"base_config": {base}}}').startswith("exp.json: base_config ")
 
 
 def test_overrides_are_read_as_json5_or_as_text(tmp_path):
