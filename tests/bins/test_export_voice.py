@@ -44,17 +44,17 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch, tmp_path, voice,
 
 
 def test_what_is_no_whole_experiment_is_refused(monkeypatch, tmp_path, voice):
-    with pytest.raises(InputError, match="no voice 'kathlen'; did you mean kathleen"):
-        export(monkeypatch, "kathlen", tmp_path / "out")
-    vocoder = make_vocoder(tmp_path / "vocoder")
-    with pytest.raises(InputError, match="is a vocoder; expected an acoustic model"):
-        export(monkeypatch, vocoder, tmp_path / "out")
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match=r"neither an experiment nor a folder with model"):
-        export(monkeypatch, tmp_path / "empty", tmp_path / "out")
-    with pytest.raises(InputError, match="is an acoustic model; expected a vocoder"):
-        export(monkeypatch, voice, tmp_path / "out", "--vocoder_dir", voice)
-    assert not (tmp_path / "out").exists()
+    vocoder, empty, out = make_vocoder(tmp_path / "vocoder"), tmp_path / "empty", tmp_path / "out"
+    empty.mkdir()
+    for words, message in (
+        (["kathlen", out], "no voice 'kathlen'; did you mean kathleen"),
+        ([vocoder, out], "is a vocoder; expected an acoustic model"),
+        ([empty, out], r"neither an experiment nor a folder with model"),
+        ([voice, out, "--vocoder_dir", voice], "is an acoustic model; expected a vocoder"),
+    ):
+        with pytest.raises(InputError, match=message):
+            export(monkeypatch, *words)
+    assert not out.exists()
 
 
 def test_a_model_without_graphs_is_refused(monkeypatch, tmp_path, voice):

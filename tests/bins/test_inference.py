@@ -25,12 +25,11 @@ TEST = ["--infer_testing_set", "test"]
 )
 def test_a_text_of_the_command_line_is_spoken_even_if_it_was_before(monkeypatch, flags, overwrite):
     spoken = []
-    monkeypatch.setattr("sys.argv", ["inference", *flags])
     monkeypatch.setattr(text_synthesis, "Synthesizer", lambda *_, **__: None)
     monkeypatch.setattr(text_synthesis, "read_input_texts", lambda path, **_: [InputText("Hi.")])
     for name in ("synthesise_texts", "synthesise_dataset"):
         monkeypatch.setattr(text_synthesis, name, lambda synthesis, *_: spoken.append(synthesis))
-    main()
+    main(flags)
     assert [synthesis.overwrite for synthesis in spoken] == [overwrite]
 
 
@@ -40,10 +39,9 @@ TEXT = [*SINGLE, "--infer_text", "Hi."]
 def settings_of(monkeypatch, *flags: str) -> text_synthesis.Settings:
     """What stage 3 is asked for by flags."""
     asked = []
-    monkeypatch.setattr("sys.argv", ["inference", *TEXT, *flags])
     monkeypatch.setattr(text_synthesis, "Synthesizer", lambda *_, **__: None)
     monkeypatch.setattr(text_synthesis, "synthesise_texts", lambda *given: asked.append(given))
-    main()
+    main([*TEXT, *flags])
     return asked[0][2]
 
 
@@ -65,8 +63,7 @@ def test_wavs_are_tagged_unless_told_not_to(monkeypatch):
     monkeypatch.setattr(text_synthesis, "Synthesizer", lambda *_, **named: asked.append(named))
     monkeypatch.setattr(text_synthesis, "synthesise_texts", lambda *_: None)
     for flags in ((), ("--no_tags",)):
-        monkeypatch.setattr("sys.argv", ["inference", *TEXT, *flags])
-        main()
+        main([*TEXT, *flags])
     assert [named["tagged"] for named in asked] == [True, False]
 
 

@@ -24,15 +24,12 @@ def test_an_experiment_goes_to_the_hub(hub, tmp_path):
     repository = hub.repos["org/voice"]
     assert repository.private
     assert repository.messages[-1] == "One"
-    assert hub.files("org/voice", "v1")["model.safetensors"] == (
-        (voice / "model.safetensors").read_bytes()
-    )
+    name = "model.safetensors"
+    assert hub.files("org/voice", "v1")[name] == (voice / name).read_bytes()
 
 
 def test_a_fault_is_one_sentence(hub, tmp_path):
-    missing = command("push_to_hub", tmp_path / "missing", "org/voice")
-    assert missing.returncode == 1
-    assert missing.stderr.startswith("error: ")
-    assert "no such file or folder" in missing.stderr
-    assert missing.stderr.count("\n") == 1
+    code, _, error = command("push_to_hub", tmp_path / "missing", "org/voice")
+    assert (code, error.startswith("error: "), error.count("\n")) == (1, True, 1)
+    assert "no such file or folder" in error
     assert hub.asked == []

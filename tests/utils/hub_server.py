@@ -100,9 +100,11 @@ class HubServer(ThreadingHTTPServer):
         self.server_close()
 
 
+@dataclass(eq=False)
 class HttpError(Exception):
-    def __init__(self, status: int, code: str = "", message: str = "") -> None:
-        self.status, self.code, self.message = status, code, message
+    status: int
+    code: str = ""
+    message: str = ""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -284,17 +286,12 @@ class Handler(BaseHTTPRequestHandler):
         repo = self.writable(name)
         self.commit_of(repo, branch)
         rows = [json.loads(line) for line in self.body.splitlines()]
-        changes = {}
-        for row in rows[1:]:
-            value = row["value"]
-            if row["key"] == "file":
-                changes[value["path"]] = base64.b64decode(value["content"])
-            elif row["key"] == "lfsFile":
-                changes[value["path"]] = self.server.storage[value["oid"]]
-            elif row["key"] == "deletedFile":
-                changes[value["path"]] = None
-            else:
-                raise HttpError(400, "", f"unexpected {row['key']}")
+        contents = {
+            "file": lambda value: base64.b64decode(value["content"]),
+            "lfsFile": lambda value: self.server.storage[value["oid"]],
+            "deletedFile": lambda value: None,
+        }
+        changes = {r["value"]["path"]: contents[r["key"]](r["value"]) for r in rows[1:]}
         sha = repo.commit(branch, changes, rows[0]["value"]["summary"])
         url = f"{self.server.url}/{name}/commit/{sha}"
         self.answer(200, {"commitUrl": url, "commitOid": sha})
