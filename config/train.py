@@ -11,11 +11,15 @@ SchedulerName = Literal[
 TrackerName = Literal["tensorboard", "wandb", "jsonl"]
 CompileMode = Literal["off", "dynamic", "buckets"]
 LONGEST_SCORING_S = 60.0  # far below the ten minutes after which waiting processes give up
-_FROM_1 = ("batch_size", "gradient_accumulation_step", "keep_last", "max_bad_steps")
-_FROM_1 += ("score_utterances", "compile_buckets")
-_FROM_0 = ("batch_frames", "crop_phones", "max_epoch", "max_steps", "random_seed", "save_steps")
-_FROM_0 += ("grad_clip_thresh", "log_steps", "valid_steps", "valid_samples", "score_steps")
-_FROM_0 += ("synthetic_utterances",)
+_FROM_1 = (
+    *("batch_size", "gradient_accumulation_step", "keep_last", "max_bad_steps"),
+    *("score_utterances", "compile_buckets"),
+)
+_FROM_0 = (
+    *("batch_frames", "crop_phones", "max_epoch", "max_steps", "random_seed", "save_steps"),
+    *("grad_clip_thresh", "log_steps", "valid_steps", "valid_samples", "score_steps"),
+    "synthetic_utterances",
+)
 
 
 @dataclass(frozen=True)
