@@ -78,9 +78,9 @@ def _arguments() -> argparse.Namespace:
         raise UsageError("TEXT and --file exclude each other")
     if not flags.text and flags.file is None and sys.stdin.isatty():
         raise UsageError("give a text, --file, or a text on standard input")
-    if flags.subtitles is not None and not flags.subtitles.endswith((".srt", ".vtt")):
-        fault = f"--subtitles {user_path(flags.subtitles)}"
-        raise UsageError(f"{fault}: expected a file that ends with .srt or .vtt")
+    path = None if flags.subtitles is None else user_path(flags.subtitles)
+    if path is not None and path.suffix not in (".srt", ".vtt"):
+        raise UsageError(f"--subtitles {path}: expected a file that ends with .srt or .vtt")
     return flags
 
 

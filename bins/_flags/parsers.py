@@ -109,7 +109,7 @@ def arguments(command_name: str, argv: Sequence[str] | None = None) -> Namespace
         if flag not in flags:
             place = "recipes (run.sh)" if flag.scope == "recipe" else flag.place
             parser.elsewhere[f"--{flag.name}"] = f"--{flag.name} goes with {place}"
-    values = _read(flags, parser.parse_args(argv))
+    values = _read_values(flags, parser.parse_args(argv))
     check_together(command, values)
     return values
 
@@ -145,7 +145,7 @@ def program_arguments(name: str, argv: Sequence[str] | None = None) -> Namespace
         if flag.excludes not in groups:
             groups[flag.excludes] = parser.add_mutually_exclusive_group()
         _add_flag(parser, groups[flag.excludes], flag)
-    return _read(flags, parser.parse_args(argv))
+    return _read_values(flags, parser.parse_args(argv))
 
 
 def chosen_dataset(flags: Namespace) -> "tuple[Config, str]":
@@ -157,7 +157,7 @@ def chosen_dataset(flags: Namespace) -> "tuple[Config, str]":
     return config, choose_dataset(config, flags.dataset)
 
 
-def _read(flags: Iterable[Flag], raw_flags: Namespace) -> Namespace:
+def _read_values(flags: Iterable[Flag], raw_flags: Namespace) -> Namespace:
     """Reads the text of each flag; those not given get the default."""
     values = vars(raw_flags)
     for flag in flags:
