@@ -122,7 +122,7 @@ def _list(repository: Repository) -> tuple[list[str], str]:
     """
     from huggingface_hub import HfApi, constants, errors, get_cached_repo_tree
 
-    name, revision = repository
+    name, revision = repository.name, repository.revision
     try:
         cached = [file.path for file in get_cached_repo_tree(name, revision=revision)]
     except (errors.CachedRepoTreeNotFoundError, errors.HFValidationError):
