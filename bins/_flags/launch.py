@@ -65,13 +65,16 @@ class Machines:
 def _check_file(path: Path, local: int) -> None:
     """Checks a file of `accelerate config`, for a machine of so many processes."""
     flag, keys = f"--accelerate_config {path}", read_yaml(path)
-    processes, machines = counts = keys.get("num_processes"), keys.get("num_machines")
+    counts: list[int] = []
     if (found := keys.get("distributed_type")) != "MULTI_GPU":
         fault = f"distributed_type is {found!r}, expected MULTI_GPU (also for CPUs)"
         raise UsageError(f"{flag}: {fault}")
-    for key, number in zip(("num_processes", "num_machines"), counts, strict=True):
+    for key in ("num_processes", "num_machines"):
+        number = keys.get(key)
         if not isinstance(number, int) or not 1 <= number <= _MAX_PORT:
             raise UsageError(f"{flag}: {key} is {number!r}, expected 1 to {_MAX_PORT}")
+        counts.append(number)
+    processes, machines = counts
     each, rest = divmod(processes, machines)
     if rest:
         fault = f"num_processes {processes} is no multiple of num_machines {machines}"
