@@ -121,3 +121,13 @@ def hub(monkeypatch, tmp_path):
     yield server
     close_session()
     server.close()
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """A tab of Chromium, for tests that are marked by `IN_BROWSER`."""
+    from tests.models.evaluation.report.browser import Browser
+
+    browser = Browser(tmp_path_factory.mktemp("profile"))
+    yield browser
+    browser.close()

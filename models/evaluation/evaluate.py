@@ -10,17 +10,11 @@ from models.evaluation import results
 from models.evaluation.inputs import evaluation_set
 from models.evaluation.inputs.options import ALL, EvaluationInputs, EvaluationOptions
 from models.evaluation.results import Evaluation, System
+from processors.metrics import utterance_scorer as scoring
 from processors.metrics.recognition.user_models import UserFunctionError, UserModels
 from processors.metrics.registry import CHECKS, METRICS, check_names
 from processors.metrics.signals.acoustic_features import BUILT_IN
-from processors.metrics.utterance_scorer import (
-    EvaluatedUtterance,
-    ScoringTask,
-    UtteranceScores,
-    columns_of,
-    lack,
-    score_utterance,
-)
+from processors.metrics.utterance_scorer import EvaluatedUtterance, ScoringTask, UtteranceScores
 from utils.errors import SHOWN, InputError, listed, refuse
 from utils.files import write_json, write_jsonl
 from utils.logging import get_logger, progress
@@ -47,20 +41,16 @@ def evaluate(
 
     Raises:
         InputError: If a file or recording is missing or cannot be read, systems differ in their
-            utterances, a metric is unknown, one that was asked for applies to no system, or none
-            applies.
+            utterances, or a metric is unknown or applies to no system.
     """
     options = options or EvaluationOptions()
-    user_models = options.user_models
-    selection = select_metrics(options)
+    mel, user_models = inputs.preprocess.mel, options.user_models
+    metrics, checks, _ = selection = select_metrics(options)
     data = evaluation_set.pair_systems(inputs, options)
-    # before the long work
-    check_applicable(selection, data.items[0], user_models)
+    check_applicable(selection, data.items[0], user_models)  # before the long work
     data = evaluation_set.add_references(data, inputs, options)
     transcripts = evaluation_set.transcripts_by_system(data, user_models.transcripts)
-    task = ScoringTask(
-        selection.metrics, inputs.preprocess.mel, selection.checks, user_models, transcripts
-    )
+    task = ScoringTask(metrics, mel, checks, user_models, transcripts)
     scored = _score_all(data.items, task, n_jobs or n_cores(), inputs.preprocess.backend)
     skipped = without_result(scored)
     reasons = {name: skipped[name] for name in data.vocoders}
@@ -70,16 +60,12 @@ def evaluate(
     if user_models.encoder is None and any("similarity" in s.report.scores for s in reports):
         _log.info("similarity: by %s (or your --speaker_encoder)", BUILT_IN)
     systems = tuple(system for system in reports if not system.is_reference)
+    references = tuple(system for system in reports if system.is_reference)
+    items = tuple(item for item in data.items if systems[0].name in item.spoken)
     # without the columns of recordings
-    columns = [c for c in columns_of(selection.metrics) if c.name in METRICS]
-    evaluation = Evaluation(
-        systems,
-        tuple(item for item in data.items if systems[0].name in item.spoken),
-        inputs.preprocess.mel,
-        results.compare(systems, columns),
-        data.output,
-        tuple(system for system in reports if system.is_reference),
-    )
+    columns = [c for c in scoring.columns_of(metrics) if c.name in METRICS]
+    comparisons = results.compare(systems, columns)
+    evaluation = Evaluation(systems, items, mel, comparisons, data.output, references)
     write_results(evaluation)
     warn_of_language(evaluation)
     return evaluation
@@ -101,14 +87,11 @@ def check_applicable(
     selection: MetricSelection, utterance: EvaluatedUtterance, user_models: UserModels
 ) -> None:
     """Refuses metrics that apply to no system, by one of the utterances, which are alike."""
-    recorded = utterance.recorded is not None
-    reasons = {
-        system: {
-            name: lack(METRICS[name], user_models, recorded=recorded, is_copy=spoken.is_copy)
-            for name in selection.metrics
-        }
-        for system, spoken in utterance.spoken.items()
-    }
+    lack = partial(scoring.lack, recorded=utterance.recorded is not None)
+    reasons = {}
+    for system, spoken in utterance.spoken.items():
+        lack_of = partial(lack, user_models=user_models, is_copy=spoken.is_copy)
+        reasons[system] = {name: lack_of(METRICS[name]) for name in selection.metrics}
     refuse_without_result(selection, reasons)
 
 
@@ -186,7 +169,7 @@ def _score_one(
     """Returns the scores of an utterance by system, or why there are none."""
     (item,) = items
     try:
-        return score_utterance(item, task)
+        return scoring.score_utterance(item, task)
     except UserFunctionError as error:
         raise InputError(f"{item.id}: {error}") from error
     except InputError as error:
@@ -200,7 +183,7 @@ def _systems(
     skipped: Mapping[str, dict[str, str]],
 ) -> list[System]:
     """Returns systems, with the scores of references in their reports, and then references."""
-    columns = columns_of(selection.metrics)
+    columns = scoring.columns_of(selection.metrics)
     means = {name: results.mean_scores(columns, scores) for name, scores in scored.items()}
     references = {name: means[name] for name in data.folders if name not in data.vocoders}
     systems = []

@@ -28,6 +28,8 @@ _RESAMPLES = 2000
 _AT_ONCE = 100  # resamples: memory for 100 copies of the utterances
 _SEED = 0
 
+# values, NaN where an utterance has none, and their positive weights, (n,) each
+Values = tuple[np.ndarray, np.ndarray]
 Verdict = Literal["better", "worse", "differs", "unclear", "too few"]
 
 
@@ -43,20 +45,13 @@ class MeanScore:
     n: int  # utterances that have the score
 
 
-def estimate(
-    *systems: tuple[np.ndarray, np.ndarray], unit: str = "", better: str = ""
-) -> MeanScore | None:
+def estimate(*systems: Values, unit: str = "", better: str = "") -> MeanScore | None:
     """Estimates the mean of a system, or that of the first minus that of the second.
 
     Resamples hold the same utterances of both, so that what makes a sentence hard for both cancels
     out. With equal weights it is the weighted mean of the differences.
 
-    Args:
-        systems: One or two, each with values (n,), NaN where an utterance has none, and positive
-            weights (n,).
-
-    Returns:
-        Rounded to six digits; None if no utterance has a value of each.
+    The result has six digits; it is None if no utterance has a value of each.
     """
     valid = np.all([np.isfinite(values) for values, _ in systems], axis=0)
     columns = [column[valid] for system in systems for column in system]
@@ -173,8 +168,8 @@ def verdict_of(difference: MeanScore) -> Verdict:
     return "better" if (difference.mean < 0) == (difference.better == "lower") else "worse"
 
 
-def _values(name: str, scored: Sequence[UtteranceScores]) -> tuple[np.ndarray, np.ndarray]:
-    """Returns values and weights of a column, (n,) each; NaN and 1 where there is no value."""
+def _values(name: str, scored: Sequence[UtteranceScores]) -> Values:
+    """Returns values and weights of a column; NaN and 1 where there is no value."""
     cells = [scores.values.get(name) for scores in scored]
     values = np.array([np.nan if cell is None else cell.value for cell in cells])
     return values, np.array([1.0 if cell is None else cell.weight for cell in cells])

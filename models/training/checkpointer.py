@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import torch
 from accelerate.utils import gather_object
@@ -44,83 +44,6 @@ MEASURED = "measured.json"
 _REMEDY = "remove this checkpoint to resume from an older one"
 # of states that are damaged or of another model
 _FAULTS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
-Weights = nn.Module | WeightAverage
-
-
-class TrainingState(NamedTuple):
-    """What changes in training, besides position and random generators."""
-
-    weights: Mapping[str, Weights]  # by the names of their files
-    optimizers: Mapping[str, torch.optim.Optimizer]  # by network
-    scaler: torch.amp.GradScaler
-
-
-def weight_files(
-    networks: Mapping[str, nn.Module], exported: str, average: WeightAverage | None = None
-) -> dict[str, Weights]:
-    """Returns weights by the names of their files."""
-    others = {f"{name}.safetensors": net for name, net in networks.items() if name != exported}
-    if average is None:
-        return {WEIGHTS: networks[exported], **others}
-    return {WEIGHTS: average, RAW_WEIGHTS: networks[exported], **others}
-
-
-def pack(
-    state: TrainingState, position: Position, randomness: list[dict[str, Any]]
-) -> dict[str, bytes]:
-    """Serialises the training state as the files of a checkpoint."""
-    tensors = {
-        "optimizers": {name: opt.state_dict() for name, opt in state.optimizers.items()},
-        "scaler": state.scaler.state_dict(),
-        "random": [{key: states[key] for key in ("torch", "cuda")} for states in randomness],
-    }
-    plain = asdict(position) | {
-        "random": [{key: states[key] for key in ("python", "numpy")} for states in randomness]
-    }
-    buffer = io.BytesIO()
-    torch.save(tensors, buffer)
-    packed = {
-        name: save({key: t.detach().cpu().contiguous() for key, t in weights.state_dict().items()})
-        for name, weights in state.weights.items()
-    }
-    return packed | {STATE: buffer.getvalue(), POSITION: json.dumps(plain).encode()}
-
-
-def write_measured(checkpoint: Path, position: Position) -> None:
-    """Adds the position after validation or scoring to a checkpoint."""
-    write_json(checkpoint / MEASURED, {"position": asdict(position)})
-
-
-def unpack(checkpoint: Path, state: TrainingState, rank: int) -> Position:
-    """Restores weights, optimizers, scaler and generators from a checkpoint of this model."""
-    # generators of torch stay on the CPU; optimizers move their state to the parameters
-    tensors = cast("dict[str, Any]", read_pickled(checkpoint / STATE, remedy=_REMEDY))
-    path = checkpoint / POSITION
-    try:
-        plain = cast("dict[str, Any]", read_json(path))
-        for name, weights in state.weights.items():
-            weights.load_state_dict(read_tensors(checkpoint / name))
-        for name, optimizer in state.optimizers.items():
-            optimizer.load_state_dict(tensors["optimizers"][name])
-        state.scaler.load_state_dict(tensors["scaler"])
-        randomness = plain.pop("random")
-        if rank < len(randomness):
-            restore_random_states(randomness[rank] | tensors["random"][rank])
-        position = build(Position, plain_tree(plain, path))
-    except _FAULTS as error:
-        raise InputError(
-            f"{checkpoint}: {path.name} or another file is damaged, or saved by another model than"
-            f" that of this config ({error!r}); {_REMEDY}"
-        ) from error
-    path = checkpoint / MEASURED
-    try:
-        if path.exists():  # validation or scores were recorded
-            plain = cast("dict[str, Any]", read_json(path))["position"]
-            return build(Position, plain_tree(plain, path))
-    except _FAULTS as error:
-        fault = "is damaged: validation and scores are repeated"
-        _log.warning("%s %s (%r)", path, fault, error)
-    return position
 
 
 class Checkpointer:
@@ -132,9 +55,20 @@ class Checkpointer:
         scores: Last scores, by name; only in the first process.
     """
 
-    def __init__(self, run: Run, state: TrainingState) -> None:
-        self._run = run
-        self._state = state
+    def __init__(
+        self,
+        run: Run,
+        optimizers: Mapping[str, torch.optim.Optimizer],
+        scaler: torch.amp.GradScaler,
+        average: WeightAverage | None = None,
+    ) -> None:
+        self._run, self._optimizers, self._scaler = run, optimizers, scaler
+        networks, exported = run.task.networks, run.task.exported
+        # by the names of their files
+        self._weights: dict[str, nn.Module | WeightAverage] = {WEIGHTS: networks[exported]}
+        if average is not None:
+            self._weights = {WEIGHTS: average, RAW_WEIGHTS: networks[exported]}
+        self._weights |= {f"{n}.safetensors": net for n, net in networks.items() if n != exported}
         self._saved = 0  # update of the newest checkpoint
         self.position = Position(plan=run.data.plan)
         self.losses: Mapping[str, float] = {}
@@ -145,8 +79,7 @@ class Checkpointer:
 
         With other data, batches or number of processes, the epoch begins again.
         """
-        rank, plan = self._run.accelerator.process_index, self._run.data.plan
-        self.position = unpack(checkpoint, self._state, rank)
+        self.position, plan = self._restored(checkpoint), self._run.data.plan
         self._saved = self.position.step
         _log.info("resumed from %s", checkpoint)
         if self.position.plan != plan:
@@ -154,6 +87,55 @@ class Checkpointer:
             _log.warning(changed, self.position.epoch)
             self.position.plan = plan
             self.position.batch = 0
+
+    def _restored(self, checkpoint: Path) -> Position:
+        """Restores weights, optimizers, scaler and generators from a checkpoint of this model."""
+        # generators of torch stay on the CPU; optimizers move their state to the parameters
+        tensors = cast("dict[str, Any]", read_pickled(checkpoint / STATE, remedy=_REMEDY))
+        path, rank = checkpoint / POSITION, self._run.accelerator.process_index
+        try:
+            plain = cast("dict[str, Any]", read_json(path))
+            for name, weights in self._weights.items():
+                weights.load_state_dict(read_tensors(checkpoint / name))
+            for name, optimizer in self._optimizers.items():
+                optimizer.load_state_dict(tensors["optimizers"][name])
+            self._scaler.load_state_dict(tensors["scaler"])
+            randomness = plain.pop("random")
+            if rank < len(randomness):
+                restore_random_states(randomness[rank] | tensors["random"][rank])
+            position = build(Position, plain_tree(plain, path))
+        except _FAULTS as error:
+            fault = f"{checkpoint}: {path.name} or another file is damaged, or saved by another"
+            raise InputError(
+                f"{fault} model than that of this config ({error!r}); {_REMEDY}"
+            ) from error
+        path = checkpoint / MEASURED
+        try:
+            if path.exists():  # validation or scores were recorded
+                plain = cast("dict[str, Any]", read_json(path))["position"]
+                return build(Position, plain_tree(plain, path))
+        except _FAULTS as error:
+            fault = "is damaged: validation and scores are repeated"
+            _log.warning("%s %s (%r)", path, fault, error)
+        return position
+
+    def _packed(self, randomness: list[dict[str, Any]]) -> dict[str, bytes]:
+        """Serialises the training state as the files of a checkpoint."""
+        tensors = {
+            "optimizers": {name: opt.state_dict() for name, opt in self._optimizers.items()},
+            "scaler": self._scaler.state_dict(),
+            "random": [{key: states[key] for key in ("torch", "cuda")} for states in randomness],
+        }
+        plain = asdict(self.position) | {
+            "random": [{key: states[key] for key in ("python", "numpy")} for states in randomness]
+        }
+        buffer = io.BytesIO()
+        torch.save(tensors, buffer)
+        packed = {
+            name: save({k: t.detach().cpu().contiguous() for k, t in weights.state_dict().items()})
+            for name, weights in self._weights.items()
+        }
+        return packed | {STATE: buffer.getvalue(), POSITION: json.dumps(plain).encode()}
 
     def has_passed(self, every: int, last: int) -> bool:
         """Returns whether a multiple of `every` was passed since the update `last`."""
@@ -174,7 +156,7 @@ class Checkpointer:
         self._saved = self.position.step
         randomness = gather_object([random_states()])
         if self._run.accelerator.is_main_process:
-            files = pack(self._state, self.position, randomness)
+            files = self._packed(randomness)
             path = write_checkpoint(self._run.checkpoints, self.position.step, files)
             _log.info("saved %s", path)
             self._update_folder()
@@ -206,7 +188,7 @@ class Checkpointer:
         """Adds the position to the checkpoint of its update, and the values to the model card."""
         if self._run.accelerator.is_main_process:
             checkpoint = step_folder(self._run.checkpoints, self.position.step)
-            write_measured(checkpoint, self.position)
+            write_json(checkpoint / MEASURED, {"position": asdict(self.position)})
             self._update_folder()
 
     def _update_folder(self) -> None:
@@ -221,10 +203,10 @@ class Checkpointer:
         networks = self._run.task.networks.items()
         bad = [f"{net}.{name}" for net, n in networks for name in not_finite(n.state_dict())]
         if bad:
+            fault = f"these weights are not finite: {listed(bad)}; they are not saved"
+            place = f"training stopped at update {self.position.step}"
             raise InputError(
-                f"training stopped at update {self.position.step}: these weights are not finite: "
-                f"{listed(bad)}; they are not saved, {self.kept()}. Lower train.adam.lr and train "
-                "again"
+                f"{place}: {fault}, {self.kept()}. Lower train.adam.lr and train again"
             )
 
     def kept(self) -> str:

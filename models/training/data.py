@@ -7,8 +7,9 @@ import string
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -19,15 +20,10 @@ from config.train import TrainConfig
 from models.base.assets import STATS, Assets, Speaker, read_speakers
 from models.training.processes import leave_signals_to_trainer
 from modules.mel import MelConfig
-from preprocessors.manifest import Splits, read_splits
+from preprocessors.manifest import read_splits
 from processors.dataset.batch import TtsBatch, VocoderBatch, collate, collate_vocoder
 from processors.dataset.datasets import FeatureDataset, MelWavDataset, SegmentDataset
-from processors.dataset.generated import (
-    FeatureSource,
-    GeneratedFeatures,
-    GeneratedRecordings,
-    RecordingSource,
-)
+from processors.dataset.generated import GeneratedFeatures, GeneratedRecordings
 from processors.dataset.sampler import Draw, FixedBatches, FrameBudgetSampler, frame_budget
 from processors.dataset.statistics import CorpusStats, corpus_stats
 from processors.dataset.store import FeatureStore, MelWavStore, Store, processed_folder
@@ -44,8 +40,7 @@ _STATS_OF = 200  # utterances of each dataset: more change nothing
 # Datasets by `Draw(epoch, item)`; items of validation are whole utterances.
 TrainingItems = FeatureDataset | SegmentDataset
 ValidationItems = FeatureDataset | MelWavDataset
-Collator = Callable[[Sequence[Any]], TtsBatch | VocoderBatch]  # makes a batch of items
-S = TypeVar("S", bound=Store)
+Collator = Callable[..., TtsBatch | VocoderBatch]  # makes a batch of a sequence of items
 _LONGEST_VALIDATED_S = 10.0  # of each recording of a vocoder: a batch must fit into memory
 
 
@@ -81,8 +76,7 @@ class TrainingData:
     sampler: FrameBudgetSampler  # order and position of the training batches
     valid: DataLoader[Any]  # validation batches of this process, always the same ones
     validation: ValidationItems  # all validation utterances
-    # batch of the validation utterances that the tracker shows; None without any
-    samples: TtsBatch | VocoderBatch | None
+    samples: TtsBatch | VocoderBatch | None  # of validation, for the tracker; None without any
     n_utterances: int  # training items of all processes: utterances, or segments of recordings
     plan: str  # fingerprint of utterances, batches and processes
 
@@ -103,29 +97,27 @@ def collect_assets(config: Config) -> Assets:
     if config.train.synthetic_utterances:
         return _generated_assets(config)
     folders, mel, text = dataset_folders(config), config.preprocess.mel, config.preprocess.text
+    stores = _sources(config)  # refuses those of another configuration
     if config.task == "vocoder":
-        _recordings_of(config)  # refuses those of another configuration
         return Assets(mel, speakers=read_speakers(folders))
-    stores = _open_stores(config, FeatureStore)
-    stats = [CorpusStats.read(folder / STATS) for folder in folders]
     phones = set[str]()
     for path in (folder / "phones.json" for folder in folders):
         counts = read_json(path)
         if not isinstance(counts, dict):
             raise InputError(f"{path}: expected numbers by phone; delete it and run stage 1 again")
         phones |= counts.keys()
+    trained = (
+        _trained_phones(store, id, text.p_arpabet)
+        for store in stores
+        for id in store.reading_order(read_splits(store.folder).train)
+    )
     return Assets(
         mel,
         vocabulary=model_vocabulary(text, phones),
         speakers=read_speakers(folders),
-        stats=reduce(CorpusStats.merge, stats),
+        stats=reduce(CorpusStats.merge, (CorpusStats.read(folder / STATS) for folder in folders)),
         lexicon=read_text(Path(text.lexicon_path)) if text.lexicon_path else None,
-        trained_phones=frozenset(
-            phone
-            for store in stores
-            for id in store.reading_order(_splits_of(store).train)
-            for phone in _trained_phones(store, id, text.p_arpabet)
-        ),
+        trained_phones=frozenset(chain.from_iterable(trained)),
     )
 
 
@@ -139,49 +131,26 @@ def _generated_assets(config: Config) -> Assets:
     # symbols of the same kind as those of a corpus; for IPA, the names of ARPAbet
     letters = (*string.ascii_lowercase, APOSTROPHE) if text.in_letters else ARPABET
     vocabulary = model_vocabulary(text, letters)
-    stats: list[CorpusStats] = []
-    for source in _features_of(config, vocabulary):
-        step = math.ceil(len(source.ids) / _STATS_OF)
-        stats.append(corpus_stats(source, source.ids[::step], config.preprocess))
-    return Assets(
-        mel,
-        vocabulary=vocabulary,
-        speakers=speakers,
-        stats=reduce(CorpusStats.merge, stats),
-        trained_phones=frozenset(vocabulary.symbols[1:]),
-    )
+    step = math.ceil(config.train.synthetic_utterances / _STATS_OF)
+    stores = _sources(config, vocabulary)
+    of_stores = (corpus_stats(store, store.ids[::step], config.preprocess) for store in stores)
+    stats, phones = reduce(CorpusStats.merge, of_stores), frozenset(vocabulary.symbols[1:])
+    return Assets(mel, vocabulary, speakers, stats, trained_phones=phones)
 
 
-def _features_of(config: Config, vocabulary: Vocabulary) -> Sequence[FeatureSource]:
-    """Opens the utterances of each dataset, of stage 1 or generated in their place."""
-    preprocess, train = config.preprocess, config.train
-    if not train.synthetic_utterances:
-        return _open_stores(config, FeatureStore)
-    n, symbols = train.synthetic_utterances, vocabulary.symbols[1:]  # without the padding
-    return [
-        GeneratedFeatures(name, n, preprocess, symbols, seed=train.random_seed)
-        for name in config.dataset
-    ]
-
-
-def _recordings_of(config: Config) -> Sequence[RecordingSource]:
-    """Opens the recordings of each dataset, of stage 1 or generated in their place."""
-    n = config.train.synthetic_utterances
-    if not n:
-        return _open_stores(config, MelWavStore)
-    mel, seed = config.preprocess.mel, config.train.random_seed
-    return [GeneratedRecordings(name, n, mel, seed=seed) for name in config.dataset]
-
-
-def _splits_of(store: FeatureSource | RecordingSource) -> Splits:
-    return read_splits(store.folder) if isinstance(store, Store) else store.split
-
-
-def _open_stores(config: Config, store_type: type[S]) -> list[S]:
-    mel = config.preprocess.mel
+def _sources(config: Config, vocabulary: Vocabulary | None = None) -> Sequence[Any]:
+    """Opens utterances or recordings of each dataset, of stage 1 or generated in their place."""
+    names, preprocess, seed = config.dataset, config.preprocess, config.train.random_seed
+    n, mel = config.train.synthetic_utterances, preprocess.mel
+    if n and config.task == "vocoder":
+        return [GeneratedRecordings(name, n, mel, seed=seed) for name in names]
+    if n and vocabulary is not None:
+        symbols = vocabulary.symbols[1:]  # without the padding
+        return [GeneratedFeatures(name, n, preprocess, symbols, seed=seed) for name in names]
+    store_type = MelWavStore if config.task == "vocoder" else FeatureStore
     stores = [store_type(folder, mel) for folder in dataset_folders(config)]
     for store in stores:
-        check_made_with(store.folder, config.preprocess, config.dataset_path)
+        check_made_with(store.folder, preprocess, config.dataset_path)
     return stores
 
 
@@ -206,51 +175,35 @@ def load_data(
     config: Config, assets: Assets, process: ProcessRank, device: torch.device
 ) -> TrainingData:
     """Opens what stage 1 wrote for training, or generates data (`train.synthetic_utterances`)."""
-    make = _vocoder_datasets if config.task == "vocoder" else _tts_datasets
-    collator = make_collator(config.task, assets.mel)
-    return data_of(*make(config, assets), collator, config.train, process, device)
-
-
-def _tts_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, ValidationItems]:
-    """Opens the utterances to train and to validate on."""
-    vocabulary = assets.required_vocabulary()
-    stores = _features_of(config, vocabulary)
-    splits = [_splits_of(store) for store in stores]
-    speakers = [speaker.name for speaker in assets.speakers]
-    training = FeatureDataset(
-        stores,
-        [split.train for split in splits],
-        vocabulary,
-        speakers,
-        crop_phones=config.train.crop_phones,
-        p_arpabet=config.preprocess.text.p_arpabet,
-        seed=config.train.random_seed,
-    )
-    valid = [split.valid for split in splits]
-    p_arpabet = config.preprocess.text.certain_p_arpabet
-    return training, FeatureDataset(stores, valid, vocabulary, speakers, p_arpabet=p_arpabet)
-
-
-def _vocoder_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, ValidationItems]:
-    """Opens segments to train on, and recordings to validate on."""
-    n_frames, mel = config.train.cut_mel_frame, assets.mel
-    if n_frames * mel.hop_length < mel.n_fft:
-        raise InputError(
-            f"train.cut_mel_frame {n_frames}: segments of {n_frames * mel.hop_length} samples are "
-            f"shorter than one analysis window of {mel.n_fft}; use more frames"
+    train, text, mel = config.train, config.preprocess.text, assets.mel
+    n_samples, seed = train.cut_mel_frame * mel.hop_length, train.random_seed
+    if config.task == "vocoder" and n_samples < mel.n_fft:
+        fault = f"train.cut_mel_frame {train.cut_mel_frame}: segments of {n_samples} samples are"
+        raise InputError(f"{fault} shorter than a window of {mel.n_fft}; use more frames")
+    stores = _sources(config, assets.vocabulary)
+    splits = [read_splits(s.folder) if isinstance(s, Store) else s.split for s in stores]
+    ids, valid_ids = [split.train for split in splits], [split.valid for split in splits]
+    training: TrainingItems
+    validation: ValidationItems
+    if config.task == "vocoder":
+        training = SegmentDataset(
+            stores,
+            ids,
+            n_frames=train.cut_mel_frame,
+            log_floor=mel.log_floor_value,
+            seed=seed,
+            per_second=[train.segments_per_s.get(name, 0) for name in config.dataset],
         )
-    stores = _recordings_of(config)
-    splits = [_splits_of(store) for store in stores]
-    training = SegmentDataset(
-        stores,
-        [split.train for split in splits],
-        n_frames=n_frames,
-        log_floor=mel.log_floor_value,
-        seed=config.train.random_seed,
-        per_second=[config.train.segments_per_s.get(name, 0) for name in config.dataset],
-    )
-    valid = [split.valid for split in splits]
-    return training, MelWavDataset(stores, valid, longest_s=_LONGEST_VALIDATED_S)
+        validation = MelWavDataset(stores, valid_ids, longest_s=_LONGEST_VALIDATED_S)
+    else:
+        names = assets.required_vocabulary(), [speaker.name for speaker in assets.speakers]
+        crop, p_arpabet = train.crop_phones, text.p_arpabet
+        training = FeatureDataset(
+            stores, ids, *names, crop_phones=crop, p_arpabet=p_arpabet, seed=seed
+        )
+        validation = FeatureDataset(stores, valid_ids, *names, p_arpabet=text.certain_p_arpabet)
+    collator = make_collator(config.task, mel)
+    return data_of(training, validation, collator, train, process, device)
 
 
 def global_batch(train: TrainConfig, data: TrainingData) -> tuple[float, float]:
@@ -270,8 +223,7 @@ def data_of(
 ) -> TrainingData:
     """Plans the batches of both datasets."""
     budget = frame_budget(training.lengths, train.batch_size, train.batch_frames)
-    window, seed = train.gradient_accumulation_step, train.random_seed
-    rank, processes = process
+    window, (rank, processes) = train.gradient_accumulation_step, process
     fixed = None
     if train.compile == "buckets":
         phones = np.zeros_like(training.lengths)
@@ -281,54 +233,43 @@ def data_of(
     sampler = FrameBudgetSampler(
         training.lengths,
         budget,
-        seed=seed,
+        seed=train.random_seed,
         window=window,
         processes=processes,
         rank=rank,
         fixed=fixed,
     )
     shapes = () if sampler.fixed is None else sampler.fixed.shapes
-    chosen = range(min(train.valid_samples, len(validation)))
-    samples = [validation[Draw(0, item)] for item in chosen]
-    fill = collator
-    if shapes and isinstance(training, FeatureDataset):  # segments have one length
-        fill = partial(cast("Callable[..., TtsBatch]", collator), shapes=shapes)
+    is_filled = bool(shapes) and isinstance(training, FeatureDataset)  # segments have one length
+    fill = partial(collator, shapes=shapes) if is_filled else collator
+    loader = _training_loader(BatchReader(training, fill), sampler, train, device)
+    samples = [validation[Draw(0, n)] for n in range(min(train.valid_samples, len(validation)))]
     # of validation; other processes may have one batch more or less
     lengths = validation.lengths
     plan = FrameBudgetSampler(lengths, budget, seed=0).plan(0) if len(validation) else []
-    facts = [training.ids, training.lengths.tolist(), budget, window, processes, *shapes]
-    return TrainingData(
-        train=_training_loader(training, sampler, fill, train, device),
-        sampler=sampler,
-        valid=DataLoader(
-            validation,
-            batch_sampler=[[Draw(0, item) for item in batch] for batch in plan[rank::processes]],
-            collate_fn=collator,
-            generator=torch.Generator(),
-        ),
-        validation=validation,
-        samples=collator(samples) if samples else None,
-        n_utterances=len(training),
-        plan=hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16],
+    valid = DataLoader(
+        validation,
+        batch_sampler=[[Draw(0, item) for item in batch] for batch in plan[rank::processes]],
+        collate_fn=collator,
+        generator=torch.Generator(),
     )
+    shown = collator(samples) if samples else None
+    facts = [training.ids, training.lengths.tolist(), budget, window, processes, *shapes]
+    digest = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+    return TrainingData(loader, sampler, valid, validation, shown, len(training), digest)
 
 
 def _training_loader(
-    training: TrainingItems,
-    sampler: FrameBudgetSampler,
-    collator: Collator,
-    train: TrainConfig,
-    device: torch.device,
+    reader: BatchReader, sampler: FrameBudgetSampler, train: TrainConfig, device: torch.device
 ) -> DataLoader[Any]:
-    options = train.dataloader
-    n_workers = min(options.num_worker, n_cores())  # PyTorch warns of more
+    n_workers = min(train.dataloader.num_worker, n_cores())  # PyTorch warns of more
     return DataLoader(
-        BatchReader(training, collator),
+        reader,
         batch_size=None,  # an item is a batch
         sampler=sampler,
         collate_fn=_unchanged,
         num_workers=n_workers,
-        pin_memory=options.pin_memory and device.type == "cuda",
+        pin_memory=train.dataloader.pin_memory and device.type == "cuda",
         persistent_workers=n_workers > 0,
         worker_init_fn=leave_signals_to_trainer,
         # iterators draw a seed; from the global generator, that would change the dropout of a

@@ -74,13 +74,9 @@ class Compilation:
                 B, _, T = batch.mel.shape
                 N = batch.phone_ids.shape[1] if isinstance(batch, TtsBatch) else 0
                 shapes.append(str(BatchShape(B, N, T)))
-            get_logger(__name__).info(
-                "update %d compiled graphs: %d, for batches of %s, in %.0f s",
-                update,
-                n_new,
-                ", ".join(shapes),
-                time.monotonic() - start,
-            )
+            message = "update %d compiled graphs: %d, for batches of %s, in %.0f s"
+            seconds = time.monotonic() - start
+            get_logger(__name__).info(message, update, n_new, ", ".join(shapes), seconds)
 
 
 @contextmanager
@@ -89,8 +85,6 @@ def profiled(
 ) -> Iterator[Callable[[], None]]:
     """Records updates `steps[0]` to `steps[1]` of a run with torch.profiler; changes no result.
 
-    Files go to `profile` in the folder of the experiment: `trace.json` for chrome://tracing or
-    Perfetto, `operations.txt`, and with CUDA `memory.pickle` for https://pytorch.org/memory_viz.
     Yields a function to call after each update, which does nothing without steps.
     """
     if not steps:

@@ -11,7 +11,7 @@ from models.base.assets import ASSET_FILES, Assets
 from models.base.registry import model_of
 from models.checkpoint.folders import MANIFEST, remove_partial, steps_of, write_manifest
 from models.checkpoint.history import HISTORY, History, history_of
-from models.checkpoint.loading import CHECKPOINTS, CONFIG
+from models.checkpoint.loading import CHECKPOINTS, CONFIG, read_config
 from models.training.data import dataset_folders
 from models.training.observing.backends import LOG
 from utils.config import leaves, to_plain
@@ -22,52 +22,36 @@ from utils.logging import get_logger
 # Neither the updates nor the order of the data depend on these, except that learning rate schedules
 # that end with training depend on max_steps and max_epoch.
 _MAY_CHANGE = (
-    "dataset_path",
-    "inference",
-    "log_dir",
-    "preprocess.backend",
-    "preprocess.corpus.*.licence",
-    "preprocess.processed_dir",
-    "preprocess.shard_size",
-    "train.dataloader",
-    "train.init_from",
-    "train.keep_*",
-    "train.log_steps",
-    "train.max_bad_steps",
-    "train.max_epoch",
-    "train.max_steps",
-    "train.profile",
-    "train.save_steps",
-    "train.score_*",
-    "train.tracker",
+    *("dataset_path", "inference", "log_dir", "preprocess.backend", "preprocess.corpus.*.licence"),
+    *("preprocess.processed_dir", "preprocess.shard_size", "train.dataloader", "train.init_from"),
+    *("train.keep_*", "train.log_steps", "train.max_bad_steps", "train.max_epoch"),
+    *("train.max_steps", "train.profile", "train.save_steps", "train.score_*", "train.tracker"),
     "train.valid_*",
 )
+# What may differ between the machines of a run: places, and how a machine loads its data.
+_OF_A_MACHINE = ("dataset_path", "log_dir", "preprocess", "inference", "train.dataloader")
 
 
-def check_flags(folder: Path, *, resume: bool, restart: bool) -> None:
-    """Refuses flags that contradict the state of the folder."""
+def check_run(folder: Path, config: Config, *, resume: bool, restart: bool) -> None:
+    """Refuses flags that contradict the folder, and to resume with what gives other updates."""
     steps = steps_of(folder / CHECKPOINTS)
     if steps and not (resume or restart):
-        raise InputError(
-            f"{folder} was trained before, up to update {steps[-1]}: give --resume to continue, or "
-            "--restart to delete its checkpoints and start again"
-        )
-    if resume and not steps:
+        remedy = "give --resume to continue, or --restart to delete its checkpoints and start again"
+        raise InputError(f"{folder} was trained before, up to update {steps[-1]}: {remedy}")
+    if not resume:
+        return
+    if not steps:
         raise InputError(f"{folder}: no checkpoint to continue from; train without --resume")
-
-
-def check_unchanged(old: Config, new: Config) -> None:
-    """Refuses to resume with a configuration that would give other updates."""
-    before, after = flat_config(old), flat_config(new)
-    may_change = (*_MAY_CHANGE, *(f"model.{key}" for key in model_of(new).options))
+    before, after = flat_config(read_config(folder)[1]), flat_config(config)
+    may_change = (*_MAY_CHANGE, *(f"model.{key}" for key in model_of(config).options))
     if changed := [
         f"{key} was {before.get(key)}, is {after.get(key)}"
         for key in sorted(before.keys() | after.keys())
-        if before.get(key) != after.get(key) and not is_one_of(key, may_change)
+        if before.get(key) != after.get(key) and not _is_one_of(key, may_change)
     ]:
+        remedy = "undo these changes, or train under another --name (with --init_from to start from"
         raise InputError(
-            f"--resume with another config: {'; '.join(changed)}; undo these changes, or train "
-            "under another --name (with --init_from to start from these weights)"
+            f"--resume with another config: {'; '.join(changed)}; {remedy} these weights)"
         )
 
 
@@ -80,11 +64,9 @@ def resumed_history(config: Config, folder: Path, *, resume: bool) -> History:
     history = History.load(folder)
     if history.mels_from != data.mels_from:
         before, now = (origin or "recordings" for origin in (history.mels_from, data.mels_from))
-        raise InputError(
-            f"--resume: {folder.name} was trained on mels of {before}, and stage 1 now holds mels"
-            f" of {now}; run stage 1 as before (with or without --from_acoustic), or train under"
-            " another --name with --init_from"
-        )
+        fault = f"was trained on mels of {before}, and stage 1 now holds mels of {now}"
+        remedy = "run stage 1 as before (with or without --from_acoustic), or train under another"
+        raise InputError(f"--resume: {folder.name} {fault}; {remedy} --name with --init_from")
     return history
 
 
@@ -125,6 +107,13 @@ def flat_config(config: Config) -> dict[str, object]:
     return {".".join(keys): value for keys, value in leaves(plain_config(config))}
 
 
-def is_one_of(key: str, names: Sequence[str]) -> bool:
+def _is_one_of(key: str, names: Sequence[str]) -> bool:
     """Returns whether a key, or a section that it is in, matches one of the names."""
     return any(fnmatch(key, name) or key.startswith(f"{name}.") for name in names)
+
+
+def shared_facts(config: Config, plan: str, step: int) -> dict[str, object]:
+    """Returns what all processes must agree on: the plan of the data stands for `preprocess`."""
+    keys = flat_config(config).items()
+    shared = {key: value for key, value in keys if not _is_one_of(key, _OF_A_MACHINE)}
+    return shared | {"the data of stage 1": plan, "the checkpoint of --resume": step}

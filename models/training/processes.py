@@ -87,10 +87,8 @@ def check_agreement(facts: Mapping[str, object]) -> None:
     by_process = gather_object([{(name, repr(value)) for name, value in facts.items()}])
     first = by_process[0]
     if different := sorted({name for others in by_process for name, _ in others ^ first}):
-        raise InputError(
-            f"the processes of this run differ in {', '.join(different)}: give every machine the "
-            "same configuration, flags and output of stage 1"
-        )
+        remedy = "give every machine the same configuration, flags and output of stage 1"
+        raise InputError(f"the processes of this run differ in {', '.join(different)}: {remedy}")
 
 
 class Interrupts:

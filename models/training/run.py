@@ -19,23 +19,10 @@ from models.base.registry import model_of
 from models.base.task import Task
 from models.checkpoint.folders import latest_checkpoint, set_aside, step_of
 from models.checkpoint.history import Card, History, Position, update_card
-from models.checkpoint.loading import CHECKPOINTS, load_assets, open_model, read_config
-from models.training.data import (
-    ProcessRank,
-    TrainingData,
-    collect_assets,
-    dataset_folders,
-    global_batch,
-    load_data,
-)
-from models.training.folder import (
-    check_flags,
-    check_unchanged,
-    flat_config,
-    is_one_of,
-    prepare_folder,
-    resumed_history,
-)
+from models.checkpoint.loading import CHECKPOINTS, load_assets
+from models.training import data as training_data
+from models.training import folder as experiments
+from models.training.data import ProcessRank, TrainingData, global_batch
 from models.training.initialisation import extend_assets, initialise, train_only_speakers
 from models.training.observing.backends import TrackedRun, check_backends, open_backends
 from models.training.observing.scoring import PeriodicScoring, build_scoring, check_score_metrics
@@ -50,16 +37,8 @@ from utils.seed import derived_seed, seed_everything
 
 _log = get_logger(__name__)
 
-# What may differ between the machines of a run: places, and how a machine loads its data.
-_OF_A_MACHINE = ("dataset_path", "log_dir", "preprocess", "inference", "train.dataloader")
-
 # These split weights or gradients in ways of their own.
-_UNSUPPORTED = {
-    DistributedType.DEEPSPEED,
-    DistributedType.FSDP,
-    DistributedType.MEGATRON_LM,
-    DistributedType.XLA,
-}
+_UNSUPPORTED = {DistributedType[name] for name in ("DEEPSPEED", "FSDP", "MEGATRON_LM", "XLA")}
 
 
 class Run(NamedTuple):
@@ -71,8 +50,7 @@ class Run(NamedTuple):
     accelerator: Accelerator  # device, mixed precision and processes
     checkpoints: Path  # their folder
     tracker: Tracker  # takes curves and samples
-    # called after each checkpoint, validation and scoring, with the position, and the losses of the
-    # last validation and the last scores
+    # takes the position, and the last losses and scores, after each checkpoint and measurement
     write_card: Callable[[Position, Mapping[str, float]], None] = lambda _position, _values: None
     scoring: PeriodicScoring | None = None  # of validation utterances; None: they are not scored
     resumes: Path | None = None  # the checkpoint to continue from
@@ -99,15 +77,15 @@ def open_run(
     Everything is checked before the folder of the experiment is changed.
     """
     folder, train = user_path(config.log_dir) / name, config.train
-    check_flags(folder, resume=resume, restart=restart)
+    experiments.check_run(folder, config, resume=resume, restart=restart)
     if not resume:
         init_from = init_from or train.init_from or None
     check_backends(train.trackers, train.valid_samples)
     check_score_metrics(config)
     checkpoint = latest_checkpoint(folder / CHECKPOINTS) if resume else None
-    if resume:
-        check_unchanged(read_config(folder)[1], config)
-    assets = load_assets(folder) if resume else _new_assets(config, init_from)
+    assets = load_assets(folder) if resume else training_data.collect_assets(config)
+    if train.trained == "speakers" and not resume:
+        assets = extend_assets(init_from, assets)
     accelerator = _make_accelerator(train)
     with ExitStack() as stack:
         stack.callback(accelerator.end_training)
@@ -117,25 +95,23 @@ def open_run(
         try:
             task = model_of(config).task.build(config, assets)
         except RuntimeError as error:  # of torch: sizes that fit no memory
-            fault = str(error).splitlines()[0]
-            raise InputError(
-                f"the networks of {config.model_type} cannot be built: {fault}; lower the sizes in"
-                " the section model"
-            ) from error
+            fault = f"cannot be built: {str(error).splitlines()[0]}"
+            remedy = "lower the sizes in the section model"
+            raise InputError(f"the networks of {config.model_type} {fault}; {remedy}") from error
         process = ProcessRank(accelerator.process_index, accelerator.num_processes)
-        data = load_data(config, assets, process, accelerator.device)
+        data = training_data.load_data(config, assets, process, accelerator.device)
         step = 0 if checkpoint is None else step_of(checkpoint) or 0
-        check_agreement(_facts(config, data.plan, step))
-        history = resumed_history(config, folder, resume=resume)
+        check_agreement(experiments.shared_facts(config, data.plan, step))
+        history = experiments.resumed_history(config, folder, resume=resume)
         assets, history = _initialised(task, config, assets, history, init_from)
         checkpoints = folder / CHECKPOINTS
         if accelerator.is_main_process:
-            prepare_folder(folder, config, assets, restart=restart)
+            experiments.prepare_folder(folder, config, assets, restart=restart)
             if checkpoint is not None:
                 set_aside(checkpoints, step)
         accelerator.wait_for_everyone()
-        tracker = Tracker(folder)
-        run = Run(task, data, train, accelerator, checkpoints, tracker, resumes=checkpoint)
+        log = Tracker(folder)
+        run = Run(task, data, train, accelerator, checkpoints, log, resumes=checkpoint)
         if accelerator.is_main_process:
             name = folder.name if folder.is_absolute() else folder.as_posix()
             card = Card(name, config, assets, history)
@@ -150,33 +126,15 @@ def _observed(run: Run, folder: Path, card: Card, step: int) -> Iterator[Run]:
     """Adds tracker, model card and scores to a run; closes the tracker's logs after the block."""
     config, data = card.config, run.data
     utterances, frames = global_batch(config.train, data)
-    batch = {"utterances_per_update": utterances, "frames_per_update": frames}
-    tracked = TrackedRun(folder, flat_config(config) | batch, card.assets.mel.sample_rate, step)
+    facts = experiments.flat_config(config)
+    facts |= {"utterances_per_update": utterances, "frames_per_update": frames}
+    tracked = TrackedRun(folder, facts, card.assets.mel.sample_rate, step)
     with open_backends(config.train.trackers, tracked) as backends:
         yield run._replace(
             tracker=Tracker(folder, backends),
             write_card=partial(update_card, folder, card),
             scoring=build_scoring(config, data),
         )
-
-
-def _facts(config: Config, plan: str, resumed: int) -> dict[str, object]:
-    """Returns what all processes must agree on; the plan of the data stands for `preprocess`."""
-    keys = flat_config(config).items()
-    shared = {key: value for key, value in keys if not is_one_of(key, _OF_A_MACHINE)}
-    return shared | {"the data of stage 1": plan, "the checkpoint of --resume": resumed}
-
-
-def _new_assets(config: Config, init_from: str | None) -> Assets:
-    """Returns the assets of a new run: of its data, or of a voice and its new speakers."""
-    assets = collect_assets(config)
-    if config.train.trained == "all":
-        return assets
-    if init_from is None:
-        raise InputError(
-            "train.trained=speakers adds speakers to a trained voice: name it by --init_from"
-        )
-    return extend_assets(open_model(init_from).assets, assets)
 
 
 def _initialised(
@@ -189,11 +147,10 @@ def _initialised(
         assets = assets.with_phones(transfer.phones)
     if config.train.trained == "speakers":
         if transfer is not None and (parts := transfer.other_parts):
-            raise InputError(
-                f"train.trained=speakers: the voice has other weights in {', '.join(parts)}; use"
-                " the model section of its config.json"
-            )
-        in_data = {speaker.name for speaker in read_speakers(dataset_folders(config))}
+            fault = f"the voice has other weights in {', '.join(parts)}"
+            remedy = "use the model section of its config.json"
+            raise InputError(f"train.trained=speakers: {fault}; {remedy}")
+        in_data = {speaker.name for speaker in read_speakers(training_data.dataset_folders(config))}
         trained = torch.tensor([speaker.name in in_data for speaker in assets.speakers])
         train_only_speakers(task.networks[task.exported], trained)
     return assets, history
@@ -212,10 +169,9 @@ def _make_accelerator(config: TrainConfig) -> Accelerator:
     except ValueError as error:
         raise InputError(f"train.mixed_precision={precision}: {error}; use fp32") from error
     if accelerator.distributed_type in _UNSUPPORTED:
-        raise InputError(
-            f"accelerate was launched for {accelerator.distributed_type.value}, which this trainer "
-            "does not support; use MULTI_GPU, or a single process"
-        )
+        fault = f"{accelerator.distributed_type.value}, which this trainer does not support"
+        remedy = "use MULTI_GPU, or a single process"
+        raise InputError(f"accelerate was launched for {fault}; {remedy}")
     if precision == "fp16" and accelerator.device.type == "cpu":
         raise InputError("train.mixed_precision=fp16 needs a GPU; on a CPU use bf16 or fp32")
     if precision == "bf16" and accelerator.device.type == "cpu" and not has_bfloat16("cpu"):

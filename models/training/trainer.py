@@ -14,19 +14,14 @@ from torch import Tensor
 from config.schema import Config
 from models.base.task import LossTerm, Scheduled, Task, Unit, Update
 from models.checkpoint.history import Position
-from models.training.checkpointer import Checkpointer, TrainingState, weight_files
+from models.training import processes
+from models.training.checkpointer import Checkpointer
 from models.training.data import windows
 from models.training.execution import Compilation, profiled
 from models.training.observing.observer import Observer
 from models.training.observing.tracker import Meter, WindowReport
 from models.training.optimizers import WeightAverage, build_optimizer, learning_rate
-from models.training.processes import (
-    Interrupts,
-    n_processes,
-    sum_gradients,
-    sum_over_processes,
-    take_from_first,
-)
+from models.training.processes import Interrupts
 from models.training.run import Run, log_start, open_run
 from modules.layers.normalisation import refine_norms
 from utils.errors import InputError
@@ -62,7 +57,7 @@ class Trainer:
             # evaluation mode: only device and autocast; Updater adds up the gradients
             accelerator.prepare_model(network, evaluation_mode=True)
             network.train()
-            take_from_first(network)
+            processes.take_from_first(network)
         fixed, device = data.sampler.fixed, accelerator.device
         n_shapes = 0 if fixed is None else len(fixed.batch_shapes)
         self._compilation = Compilation(task.networks, config.compile, device, n_shapes)
@@ -77,10 +72,8 @@ class Trainer:
         if decay := config.ema_decay:
             spoken = task.networks[task.exported]
             average = WeightAverage(spoken, decay, warmup=config.ema_warmup)
-        self._average = average
-        files = weight_files(task.networks, task.exported, average)
-        state = TrainingState(files, self._updater.optimizers, self._updater.scaler)
-        self.checkpointer = Checkpointer(run, state)
+        self._average, updater = average, self._updater
+        self.checkpointer = Checkpointer(run, updater.optimizers, updater.scaler, average)
         self._observer = Observer(run, average.in_network if average else nullcontext)
         self._bad_in_a_row = 0
         self._meter = Meter(time.monotonic)
@@ -163,7 +156,9 @@ class Trainer:
         """Takes and logs one update."""
         task, config, position = self.run.task, self.run.config, self.position
         rate = learning_rate(config, position.step + 1, position.epoch, self.run.last_update)
-        self._updater.set_learning_rate(rate)
+        for optimizer in self._updater.optimizers.values():
+            for group in optimizer.param_groups:
+                group["lr"] = rate
         if isinstance(task, Scheduled):
             task.begin_update(position.step)
         with self._compilation.counting(window, position.step + 1):
@@ -190,11 +185,10 @@ class Trainer:
         step, ids = self.position.step, ", ".join(report.utterances)
         _log.warning("update %d skipped, not finite: %s; utterances: %s", step, fault, ids)
         if self._bad_in_a_row >= self.run.config.max_bad_steps:
-            raise InputError(
-                f"training stopped at update {step}: {self._bad_in_a_row} updates in a row were "
-                f"not finite ({fault}), the last with utterances {ids}; {self.checkpointer.kept()}."
-                " Check these utterances, or lower train.adam.lr"
-            )
+            found = f"{self._bad_in_a_row} updates in a row were not finite ({fault})"
+            last = f"the last with utterances {ids}; {self.checkpointer.kept()}"
+            remedy = "Check these utterances, or lower train.adam.lr"
+            raise InputError(f"training stopped at update {step}: {found}, {last}. {remedy}")
 
 
 class _Backward(NamedTuple):
@@ -213,13 +207,8 @@ class Updater:
     split of micro-batches and processes gives the same update.
 
     Args:
-        task: With its networks on `device`.
-        optimizers: One per network, by its name in the task.
         max_norm: Largest gradient norm; 0: no clipping.
-        half: Scale losses dynamically, as fp16 needs.
-
-    Attributes:
-        scaler: Scales the losses; does nothing unless `half`.
+        half: Scale losses dynamically, as fp16 needs, by `scaler`.
     """
 
     def __init__(
@@ -237,18 +226,16 @@ class Updater:
         self._device = device
         self._max_norm = max_norm or math.inf
 
-    def set_learning_rate(self, rate: float) -> None:
-        """Sets the learning rate of all optimizers."""
-        for optimizer in self.optimizers.values():
-            for group in optimizer.param_groups:
-                group["lr"] = rate
-
     def run(self, window: Sequence[Any]) -> WindowReport:
         """Takes the optimizer steps of one window; all processes skip one that is not finite.
 
         A skipped step also restores buffers, such as the running means of batch normalisation.
         """
-        counts = _count_valid(self._task, window, self._device)
+        by_batch = [self._task.counts(batch) for batch in window]
+        counts = {unit: sum(counts[unit] for counts in by_batch) for unit in by_batch[0]}
+        if processes.n_processes() > 1:
+            summed = processes.sum_over_processes(list(counts.values()), self._device).tolist()
+            counts = {unit: int(n) for unit, n in zip(counts, summed, strict=True)}
         report = WindowReport(counts)
         networks = self._task.networks.values()
         buffers = [(buffer, buffer.clone()) for net in networks for buffer in net.buffers()]
@@ -272,9 +259,9 @@ class Updater:
                 # the generator's backward pass leaves gradients in the discriminator
                 self.optimizers[update.network].zero_grad(set_to_none=True)
                 result = _Backward(update.network, {}, [])
+            if update is None and result is None:
+                continue
             if update is None or result is None or update.network != result.network:
-                if update is None and result is None:
-                    continue
                 raise RuntimeError("training_step must yield the same networks for every batch")
             loss = weighted_mean(update.losses, counts)
             self.scaler.scale(loss).backward()
@@ -287,66 +274,36 @@ class Updater:
     def _step(self, backward: _Backward, window: Sequence[Any], report: WindowReport) -> None:
         optimizer = self.optimizers[backward.network]
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
-        sum_gradients(parameters)
+        processes.sum_gradients(parameters)
         self.scaler.unscale_(optimizer)
         norm = torch.nn.utils.clip_grad_norm_(parameters, self._max_norm)
         totals = torch.stack([total for total, _ in backward.terms.values()])
-        sums = sum_over_processes(totals, self._device)
+        sums = processes.sum_over_processes(totals, self._device)
         *sums_over_all, norm_value = torch.cat([sums, norm.to(sums).reshape(1)]).tolist()
         for (name, (_, per)), total in zip(backward.terms.items(), sums_over_all, strict=True):
             report.losses[name] = total / max(1, report.counts[per])
         report.norms[backward.network] = norm_value
-        fault = self._fault(report.losses, backward, norm_value)
-        if fault:
+        bad = [name for name in backward.terms if not math.isfinite(report.losses[name])]
+        is_finite = math.isfinite(norm_value)
+        if bad or not (is_finite or self._lowers_scale()):
+            fault = f"loss {', '.join(bad)}" if bad else "gradient norm"
             report.faults[backward.network] = fault
-            report.utterances += _suspects(backward.losses, window)
-        elif math.isfinite(norm_value):
+            is_bad = [not bool(loss.isfinite()) for loss in backward.losses]
+            for batch, named in zip(window, is_bad, strict=True):
+                # all if only the gradient, or the loss of another process, is not finite
+                report.utterances += batch.ids if named or not any(is_bad) else ()
+        elif is_finite:
             self.scaler.step(optimizer)
             refine_norms(self._task.networks[backward.network])
             report.updated.add(backward.network)
         self.scaler.update()
 
-    def _fault(self, losses: Mapping[str, float], backward: _Backward, norm: float) -> str:
-        """Names what is not finite; empty if all is, or if fp16 is still lowering its scale."""
-        bad = [name for name in backward.terms if not math.isfinite(losses[name])]
-        if bad:
-            return f"loss {', '.join(bad)}"
-        if math.isfinite(norm) or (self.scaler.is_enabled() and self.scaler.get_scale() > 1):
-            return ""
-        return "gradient norm"
-
-
-def _count_valid(
-    task: Task[Any], window: Sequence[Any], device: torch.device
-) -> Mapping[Unit, int]:
-    """Counts the valid elements of all micro-batches and processes, by unit."""
-    by_batch = [task.counts(batch) for batch in window]
-    local = {unit: sum(counts[unit] for counts in by_batch) for unit in by_batch[0]}
-    if n_processes() == 1:
-        return local
-    summed = sum_over_processes(list(local.values()), device).tolist()
-    return {unit: int(n) for unit, n in zip(local, summed, strict=True)}
+    def _lowers_scale(self) -> bool:
+        """Returns whether fp16 may be finite with a smaller scale of the losses."""
+        return self.scaler.is_enabled() and self.scaler.get_scale() > 1
 
 
 def weighted_mean(losses: Mapping[str, LossTerm], counts: Mapping[Unit, int]) -> Tensor:
-    """Computes the loss of a batch: the weighted sum of its terms, each divided by its count.
-
-    Args:
-        counts: Valid elements, by unit.
-    """
+    """Computes the loss of a batch: the weighted sum of its terms, each divided by its count."""
     means = [term.weight * term.total / max(1, counts[term.per]) for term in losses.values()]
     return torch.stack(means).sum()
-
-
-def _suspects(losses: Sequence[Tensor], window: Sequence[Any]) -> list[str]:
-    """Returns the utterances of the micro-batches whose loss is not finite.
-
-    Returns all of them if only the gradient, or the loss of another process, is not.
-    """
-    bad = [not bool(loss.isfinite()) for loss in losses]
-    return [
-        id
-        for batch, named in zip(window, bad, strict=True)
-        if named or not any(bad)
-        for id in batch.ids
-    ]

@@ -267,27 +267,8 @@ def _note(fault: Fault, words: Sequence[str]) -> str:
 
 
 SOUND_CHECKS = (
-    Check(
-        name="clipping",
-        score=check_clipping,
-        finds="clipped samples",
-        meaning="Clipped samples: peaks of the waveform that are cut off flat.",
-    ),
-    Check(
-        name="silence",
-        score=check_silence,
-        finds="too long silence",
-        meaning="Silence that is too long: before, after or inside the speech, or nothing but"
-        " silence.",
-    ),
+    Check("clipping", check_clipping, "clipped samples"),
+    Check("silence", check_silence, "too long silence"),
 )
-CHECKS = (
-    *SOUND_CHECKS,
-    Check(
-        name="words",
-        score=check_words,
-        finds="words skipped or repeated",
-        meaning="Words that are skipped or repeated.",
-        packages=("pocketsphinx", "soxr"),
-    ),
-)
+_WORDS = "words skipped or repeated"
+CHECKS = (*SOUND_CHECKS, Check("words", check_words, _WORDS, ("pocketsphinx", "soxr")))

@@ -6,7 +6,7 @@ and training runs, without the others, and a missing one affects its metric alon
 
 import importlib.util
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -33,27 +33,24 @@ class Copy(NamedTuple):
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric, which gives utterances one number each."""
+    """A metric, which gives utterances one number each; its definition is in the registry."""
 
     name: str
-    # what `score` takes: "copies" a Copy, a recording and its copy, sample by sample; "pairs" an
-    # AlignedPair, a recording and a copy or the same sentence with its own timing; "speech" a
-    # LabelledSpeech, one signal without a reference
-    family: Literal["copies", "pairs", "speech"]
     score: Callable[[Any], MetricValue | None]  # None where the metric is undefined
     better: Literal["lower", "higher", ""]  # which values are better; empty where neither is
     unit: str = ""  # of its values; empty for plain numbers
     needs: str = ""  # what an utterance must have, besides its signal, for messages
-    meaning: str = ""  # the definition in one sentence
-    # modules it imports that may not be installed, under their names in pip
-    packages: tuple[str, ...] = ()
-    # whether the user's speaker encoder takes the place of these packages
-    takes_encoder: bool = False
+    packages: tuple[str, ...] = ()  # that may not be installed, by their names in pip
+    takes_encoder: bool = False  # the user's, in place of these packages
+    # what `score` takes: "copies" a Copy, a recording and its copy, sample by sample; "pairs" an
+    # AlignedPair, a recording and a copy or the same sentence with its own timing; "speech" a
+    # LabelledSpeech, one signal without a reference
+    family: Literal["copies", "pairs", "speech"] = field(kw_only=True)
 
 
 @dataclass(frozen=True)
 class Check:
-    """A check, which flags utterances with one kind of failure."""
+    """A check, which flags utterances with a kind of failure; its definition is in the registry."""
 
     name: str
     # Given the speech and, where there is one, the recording of the same sentence, a LabelledSpeech
@@ -61,7 +58,6 @@ class Check:
     # or None. Raises NotApplicableError if the utterance lacks something.
     score: Callable[[Any, Any], str | None]
     finds: str  # the failure, in a few words, for legends
-    meaning: str = ""  # the definition in one sentence
     packages: tuple[str, ...] = ()  # as those of metrics
 
 

@@ -11,16 +11,10 @@ import numpy as np
 import soundfile
 
 from modules.mel import MelConfig
+from processors.metrics import records
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.metrics.recognition.user_models import UserModels
-from processors.metrics.records import (
-    Check,
-    Copy,
-    Metric,
-    MetricValue,
-    NotApplicableError,
-    missing_packages,
-)
+from processors.metrics.records import Check, Metric, MetricValue, NotApplicableError
 from processors.metrics.registry import CHECKS, METRICS
 from processors.metrics.signals.aligned_pair import AlignedPair
 from processors.records import TimedPhone
@@ -36,8 +30,7 @@ class SpeechFile:
     """A file with the speech of one utterance."""
 
     file: Path  # audio file
-    # phones and pauses with times; empty where they are unknown
-    phones: tuple[TimedPhone, ...] = ()
+    phones: tuple[TimedPhone, ...] = ()  # and pauses, with times; empty where unknown
     is_copy: bool = False  # whether it copies the recording sample by sample, as vocoders do
 
 
@@ -50,8 +43,7 @@ class EvaluatedUtterance:
     recorded: Callable[[], np.ndarray] | None
     text: str  # text as spoken; empty where unknown
     language: str  # espeak language code of the text; empty where unknown
-    # reads the phones of the recording; none where it is not aligned
-    phones: Callable[[], tuple[TimedPhone, ...]] = tuple
+    phones: Callable[[], tuple[TimedPhone, ...]] = tuple  # reads those of the recording
     spoken: Mapping[str, SpeechFile] = field(default_factory=dict)  # the files, by system
     written: str = ""  # the text as typed, for display; empty where unknown
     audio: Path | None = None  # the file that `recorded` reads; None: it reads a store
@@ -73,8 +65,7 @@ class UtteranceScores:
     seconds: float  # length of the synthesised speech
     values: Mapping[str, MetricValue]  # by column; only of metrics that apply
     flags: Mapping[str, str] = field(default_factory=dict)  # failures in a line each, by check
-    # why metrics and checks have no result, by name
-    unscored: Mapping[str, str] = field(default_factory=dict)
+    unscored: Mapping[str, str] = field(default_factory=dict)  # why there is no result, by name
 
 
 @dataclass(frozen=True)
@@ -84,10 +75,8 @@ class ScoringTask:
     metrics: tuple[str, ...]  # names
     mel: MelConfig  # mel that copies were made from; also the sample rate of recordings
     checks: tuple[str, ...] = ()  # names
-    # the user's recogniser and speaker encoder
     user_models: UserModels = field(default_factory=UserModels)
-    # folders of transcripts by system, RECORDED for recordings; empty without transcripts
-    transcripts: Mapping[str, Path] = field(default_factory=dict)
+    transcripts: Mapping[str, Path] = field(default_factory=dict)  # by system, or RECORDED
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +105,7 @@ class UtteranceScorer:
             values = {name: metric.score(self._copy(self.recorded))}
         return {column: v for column, v in values.items() if v and math.isfinite(v.value)}
 
-    def _copy(self, recorded: LabelledSpeech) -> Copy:
+    def _copy(self, recorded: LabelledSpeech) -> records.Copy:
         """Returns the recording and copy, cut to the shorter one; they may differ by two frames."""
         speech, mel = self.speech, self.mel
         if speech.sample_rate != mel.sample_rate:
@@ -124,11 +113,10 @@ class UtteranceScorer:
             raise InputError(f"{fault}; give the configuration that the file was made with")
         S, S_hat = len(recorded.wav), len(speech.wav)
         if abs(S - S_hat) > TOLERANCE_FRAMES * mel.hop_length:
-            raise InputError(
-                f"{self.file}: {S_hat} samples, and its recording has {S}: not a copy, sample by "
-                "sample; run stage 3 again, or leave the metrics of copies out of --metrics"
-            )
-        return Copy(recorded.wav[:S_hat], speech.wav[:S], mel)
+            fault = f"{S_hat} samples, and its recording has {S}: not a copy, sample by sample"
+            remedy = "run stage 3 again, or leave the metrics of copies out of --metrics"
+            raise InputError(f"{self.file}: {fault}; {remedy}")
+        return records.Copy(recorded.wav[:S_hat], speech.wav[:S], mel)
 
     @cached_property
     def _pair(self) -> AlignedPair:
@@ -157,7 +145,7 @@ def lack(scorer: Metric | Check, user_models: UserModels, *, recorded: bool, is_
     packages = scorer.packages
     if isinstance(scorer, Metric) and scorer.takes_encoder and user_models.encoder is not None:
         packages = ()
-    if missing := missing_packages(packages):
+    if missing := records.missing_packages(packages):
         return f"not installed (pip install {' '.join(missing)})"
     if isinstance(scorer, Check) or scorer.family == "speech":
         return ""
@@ -200,9 +188,9 @@ def _scores(id: str, scorer: UtteranceScorer, task: ScoringTask) -> UtteranceSco
     flags: dict[str, str] = {}
     unscored: dict[str, str] = {}
     has_recording, is_copy = recorded is not None, scorer.is_copy
-    records: list[Metric | Check] = [METRICS[name] for name in task.metrics]
-    records += [CHECKS[name] for name in task.checks]
-    for record in records:
+    scored: list[Metric | Check] = [METRICS[name] for name in task.metrics]
+    scored += [CHECKS[name] for name in task.checks]
+    for record in scored:
         name = record.name
         try:
             if why := lack(record, speech.user_models, recorded=has_recording, is_copy=is_copy):

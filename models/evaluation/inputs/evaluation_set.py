@@ -75,7 +75,9 @@ def pair_files(
     files_by_system: Mapping[str, Sequence[SystemFile]], inputs: EvaluationInputs
 ) -> list[EvaluatedUtterance]:
     """Pairs files of systems and references, ordered by id; all have a recording, or none has."""
-    systems.check_sounds([file for files in files_by_system.values() for file in files])
+    paths = [file.file for files in files_by_system.values() for file in files]
+    broken = [f"{path}: {fault}" for path in paths if (fault := systems.fault_of(path))]
+    refuse(broken, "files cannot be read as audio; make them again", len(paths))
     by_id = {name: {file.id: file for file in files} for name, files in files_by_system.items()}
     systems.check_same_utterances(by_id)
     ids = sorted(next(iter(by_id.values())))
@@ -115,9 +117,9 @@ def _paired(
             items.append(finder.find(main))
         except MissingRecordingError as error:
             missing.append(f"{id}: {error}")
-    alone = [item.id for item in items if item.recorded is None]
+    alone = [f"{i.id}: of no dataset; give --recordings" for i in items if i.recorded is None]
     if missing or len(alone) < len(items):
-        missing += [f"{id}: of no dataset; give --recordings" for id in alone]
+        missing += alone
     refuse(missing, f"{what} have no recording to be compared with", len(by_utterance))
     mel = inputs.preprocess.mel
     spoken: dict[str, dict[str, SpeechFile]] = {item.id: {} for item in items}

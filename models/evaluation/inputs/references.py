@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import cast
 
@@ -72,9 +73,7 @@ class ReferenceFinder:
             text = texts.get(file.id, text)
             if file.kind == "file" and not text:
                 raise InputError(f"{file.file}: the table of --texts has no line of {file.id}")
-        return EvaluatedUtterance(
-            file.id, recorded, text, language, phones, written=file.text, audio=audio
-        )
+        return EvaluatedUtterance(file.id, recorded, text, language, phones, {}, file.text, audio)
 
     def _folder_of(self, file: SystemFile) -> Path:
         """Returns the folder of stage 1 of an utterance; of a copy: the source of its mel."""
@@ -85,10 +84,8 @@ class ReferenceFinder:
         folders = [processed / name for name in ((file.dataset,) if file.dataset else names)]
         holding = [folder for folder in folders if file.id in self._manifest(folder)]
         if len(holding) > 1:
-            raise InputError(
-                f"{file.file}: an utterance of {' and '.join(path.name for path in holding)}; say "
-                "which by --infer_dataset"
-            )
+            both = " and ".join(path.name for path in holding)
+            raise InputError(f"{file.file}: an utterance of {both}; say which by --infer_dataset")
         return (holding or folders or [processed])[0]
 
     def _audio_of(self, file: SystemFile, folder: Path, utterance: Utterance | None) -> Path | None:
@@ -114,10 +111,9 @@ class ReferenceFinder:
 
 
 def _find_recording(folder: Path, id: str) -> Path:
-    for parent in (folder, folder / "wavs"):
-        for suffix in SUFFIXES:
-            if (path := parent / f"{id}{suffix}").is_file():
-                return path
+    for parent, suffix in product((folder, folder / "wavs"), SUFFIXES):
+        if (path := parent / f"{id}{suffix}").is_file():
+            return path
     raise MissingRecordingError(f"no {id}{SUFFIXES[0]} in {folder} or in its wavs")
 
 
@@ -213,10 +209,8 @@ def _source(
     n_samples, hop_length = len(wav := recorded()), mel.config.hop_length
     n_whole = n_samples // hop_length * hop_length
     if n_whole < mel.config.n_fft:
-        raise InputError(
-            f"copy-synthesis: {item.id} has {n_samples} samples, too few for a mel; leave it out, "
-            "or all copies by --copies no"
-        )
+        fault = f"{item.id} has {n_samples} samples, too few for a mel"
+        raise InputError(f"copy-synthesis: {fault}; leave it out, or all copies by --copies no")
     digest = hashlib.sha256(np.ascontiguousarray(wav).tobytes()).digest()
     version = (int.from_bytes(digest[:8], "big"),)
 

@@ -9,15 +9,9 @@ from typing import Any, Literal
 import soundfile
 
 from models.base.results import METADATA, SINGLE
+from models.synthesizer.runs import results
 from models.synthesizer.runs.copy_synthesis import files_of
-from models.synthesizer.runs.results import (
-    CopyLine,
-    TestingSet,
-    TextLine,
-    parse_line,
-    read_rows,
-    utterances_of,
-)
+from models.synthesizer.runs.results import CopyLine, TestingSet, TextLine, parse_line
 from preprocessors.audio_folder import SUFFIXES
 from processors.audio.files import check_length
 from processors.records import TimedPhone
@@ -53,12 +47,11 @@ def read_system_files(folder: Path) -> list[SystemFile]:
     if not path.is_file():
         if folder.is_dir() and any(file.suffix.lower() in SUFFIXES for file in folder.iterdir()):
             return sound_files(folder)
-        raise InputError(
-            f"{path} is missing: run stage 3, or correct --infer_output_dir; of a folder that "
-            f"stage 3 did not write, files that end in {', '.join(SUFFIXES)} are scored"
-        )
+        others = f"that stage 3 did not write, files that end in {', '.join(SUFFIXES)} are scored"
+        remedy = f"run stage 3, or correct --infer_output_dir; of a folder {others}"
+        raise InputError(f"{path} is missing: {remedy}")
     try:
-        files = [_system_file(folder, row) for row in read_rows(folder)]
+        files = [_system_file(folder, row) for row in results.read_rows(folder)]
     except TypeError as error:
         raise InputError(f"{path}: not what stage 3 writes ({error}); run it again") from error
     except InputError as error:
@@ -81,17 +74,8 @@ def _system_file(folder: Path, row: dict[str, Any]) -> SystemFile:
         file, source = folder / copy.file, Path(copy.mel_source)
         return SystemFile(copy.id, file, "copy", copy.dataset, vocoder=copy.vocoder, source=source)
     line = parse_line(row, TextLine)
-    return SystemFile(
-        line.id,
-        folder / line.file,
-        "text",
-        line.dataset,
-        line.text,
-        line.normalized,
-        line.speaker,
-        line.vocoder,
-        line.phones,
-    )
+    spoken = line.text, line.normalized, line.speaker, line.vocoder, line.phones
+    return SystemFile(line.id, folder / line.file, "text", line.dataset, *spoken)
 
 
 def select_files(
@@ -109,18 +93,14 @@ def select_files(
     of_dataset = {file.id: file for file in named if file.dataset == dataset}
     if not of_dataset:
         others = ", ".join(sorted({file.dataset for file in files if file.dataset})) or "none"
-        raise InputError(
-            f"stage 3 synthesised nothing of the dataset {dataset!r} (synthesised: {others}); "
-            "run it, or correct --infer_dataset"
-        )
+        fault = f"stage 3 synthesised nothing of the dataset {dataset!r} (synthesised: {others})"
+        raise InputError(f"{fault}; run it, or correct --infer_dataset")
     if testing_set is None:
         return list(of_dataset.values())
-    split = utterances_of(processed, dataset, testing_set)
+    split = results.utterances_of(processed, dataset, testing_set)
     if missing := [utterance.id for utterance in split if utterance.id not in of_dataset]:
-        raise InputError(
-            f"{len(missing)} utterances of the split {testing_set} were not synthesised "
-            f"({listed(missing)}): run stage 3"
-        )
+        fault = f"{len(missing)} utterances of the split {testing_set} were not synthesised"
+        raise InputError(f"{fault} ({listed(missing)}): run stage 3")
     return [of_dataset[utterance.id] for utterance in split]
 
 
@@ -128,11 +108,9 @@ def vocoder_of(folder: Path, files: Sequence[SystemFile]) -> str:
     """Returns the name of the vocoder of all files; empty if unknown."""
     vocoder, *others = sorted({file.vocoder for file in files})
     if others:
-        raise InputError(
-            f"{folder} holds files of several vocoders: {', '.join([vocoder, *others])}; choose "
-            "some by --infer_dataset and --infer_testing_set (mode batch), or run stage 3 with"
-            " --overwrite"
-        )
+        fault = f"{folder} holds files of several vocoders: {', '.join([vocoder, *others])}"
+        remedy = "choose some by --infer_dataset and --infer_testing_set (mode batch), or run"
+        raise InputError(f"{fault}; {remedy} stage 3 with --overwrite")
     return vocoder
 
 
@@ -173,13 +151,7 @@ def system_names(folders: Sequence[Path], taken: Sequence[str] = ()) -> list[str
     return [str(path) for path in paths]
 
 
-def check_sounds(files: Sequence[SystemFile]) -> None:
-    """Refuses files that do not exist or have no header of a sound; lists them."""
-    broken = [f"{sound.file}: {fault}" for sound in files if (fault := _fault(sound.file))]
-    refuse(broken, "files cannot be read as audio; make them again", len(files))
-
-
-def _fault(file: Path) -> str:
+def fault_of(file: Path) -> str:
     """Returns what is wrong with a sound file, by its header; empty if nothing is."""
     if not file.is_file():
         return "it is missing"
@@ -199,17 +171,12 @@ def _fault(file: Path) -> str:
 def check_same_utterances(systems: Mapping[str, Mapping[str, SystemFile]]) -> None:
     """Refuses systems with different utterances, or different texts; lists them."""
     ids = sorted({id for files in systems.values() for id in files})
-    missing = {name: [id for id in ids if id not in files] for name, files in systems.items()}
-    refuse(
-        [
-            f"{name}: {listed(missing_ids, SHOWN)}"
-            for name, missing_ids in missing.items()
-            if missing_ids
-        ],
-        "only the same utterances can be compared; synthesise them, or choose some by "
-        "--infer_dataset and --infer_testing_set; missing by system",
-    )
     faults = []
+    for name, files in systems.items():
+        if missing := [id for id in ids if id not in files]:
+            faults.append(f"{name}: {listed(missing, SHOWN)}")
+    remedy = "synthesise them, or choose some by --infer_dataset and --infer_testing_set"
+    refuse(faults, f"only the same utterances can be compared; {remedy}; missing by system")
     for id in ids:
         texts = dict.fromkeys(files[id].text for files in systems.values() if files[id].text)
         if len(texts) > 1:
@@ -223,8 +190,7 @@ def make_folders(folders: Sequence[Path]) -> None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(
-                f"{folder} cannot be made ({error.strerror}), and scores go there; name another"
-            ) from error
+            fault = f"{folder} cannot be made ({error.strerror}), and scores go there"
+            raise InputError(f"{fault}; name another") from error
         if not os.access(folder, os.W_OK):
             raise InputError(f"{folder} is not writable, and scores go there; copy it elsewhere")

@@ -114,10 +114,8 @@ def _write_files(
     with progress(len(chunks), "page: utterances") as bar:
         for chunk in run_chunks(work, chunks, n_jobs, backend):
             if chunk.lost:
-                raise InputError(
-                    f"{chunk.lost[0].id}: its sounds crash the process that draws them; are the "
-                    "files damaged? --page no leaves the page out"
-                )
+                fault = f"{chunk.lost[0].id}: its sounds crash the process that draws them"
+                raise InputError(f"{fault}; are the files damaged? --page no leaves the page out")
             tracks[chunk.key] = chunk.result
             bar.advance()
     return [tracks[key] for key in chunks]

@@ -7,7 +7,7 @@ from itertools import cycle
 from typing import NamedTuple
 
 from models.evaluation.results import Comparison, Evaluation, MeanScore, System, Verdict, verdict_of
-from processors.metrics.registry import CHECKS, METRICS
+from processors.metrics.registry import CHECKS, MEANINGS
 from processors.metrics.utterance_scorer import (
     DIFFERENCE,
     OF_RECORDING,
@@ -97,11 +97,10 @@ def columns_of(systems: Iterable[System]) -> list[Column]:
             scores.setdefault(name, []).append(score)
     columns = []
     for name, means in scores.items():
-        if name.endswith(OF_RECORDING) and name.removesuffix(OF_RECORDING) in scores:
-            continue
         base = name.removesuffix(DIFFERENCE)
         label = f"{base} difference" if base != name and base in scores else name
-        columns.append(Column(name, label, means[0].unit, means[0].better, digits_for(means)))
+        if not (name.endswith(OF_RECORDING) and name.removesuffix(OF_RECORDING) in scores):
+            columns.append(Column(name, label, means[0].unit, means[0].better, digits_for(means)))
     return columns
 
 
@@ -196,8 +195,8 @@ def flag_rows(systems: Sequence[System]) -> list[FlagRow]:
 
 def meanings_of(columns: Sequence[Column], flags: Sequence[FlagRow]) -> list[tuple[str, str]]:
     """Pairs labels of metrics and checks with what they mean."""
-    metrics = [(c.label, METRICS[c.name].meaning) for c in columns if c.name in METRICS]
-    return metrics + [(row.label, CHECKS[row.check].meaning) for row in flags]
+    metrics = [(c.label, MEANINGS[c.name]) for c in columns if c.name in MEANINGS]
+    return metrics + [(row.label, MEANINGS[row.check]) for row in flags]
 
 
 class ShownUtterance(NamedTuple):
@@ -219,12 +218,8 @@ def shown_utterance(
     recorded = [_value(present, name + OF_RECORDING) for name in names]
     values = [recorded if any(value is not None for value in recorded) else None]
     values += [[_value([scores], n) for n in names] if scores else None for scores in scored]
-    flags = [
-        (voice, *flag)
-        for voice, scores in enumerate(scored, 1)
-        if scores
-        for flag in scores.flags.items()
-    ]
+    present_by_voice = [(voice, scores) for voice, scores in enumerate(scored, 1) if scores]
+    flags = [(voice, *flag) for voice, scores in present_by_voice for flag in scores.flags.items()]
     seconds = round(present[0].seconds if present else 0.0, 2)
     return ShownUtterance(item.id, item.written or item.text, seconds, values, flags)
 

@@ -86,9 +86,8 @@ def synthesis_step(
     network = network.to(device).eval().for_inference(precision, *compiled)
     by_length = np.argsort(utterances.lengths, kind="stable")
     batches = np.split(by_length, range(batch_size, len(by_length), batch_size))
-    middle = len(batches) // 2
     shuffled = np.random.default_rng(derived_seed("synthesis")).permutation(len(batches))
-    order = cycle([middle] if repeated else shuffled)
+    order = cycle([len(batches) // 2] if repeated else shuffled)
 
     @torch.inference_mode()
     def step() -> Work:
@@ -146,9 +145,7 @@ def speech_steps(
 ) -> Mapping[str, Callable[[], Work]]:
     """Loads a voice and a vocoder; the returned functions speak the next of three texts.
 
-    Returns:
-        "text", normalisation and phones alone; "whole", by `Synthesizer.generate`; and its "first
-        sound", until the first piece.
+    "text" is normalisation and phones alone; "first sound" ends with the first piece.
     """
     synthesizer = Synthesizer(voice, vocoder, device.type)
     spoken = {text: synthesizer(text) for text in TEXTS}
@@ -158,18 +155,13 @@ def speech_steps(
         "first sound": lambda text: next(iter(synthesizer.generate(text))),
     }
 
-    def step_of(part: Callable[[str], object]) -> Callable[[], Work]:
-        texts = cycle(TEXTS)
+    def step(part: Callable[[str], object], texts: Iterator[str]) -> Work:
+        text = next(texts)
+        part(text)
+        n_frames = spoken[text].mel.shape[1]
+        return Work(1, n_frames, n_frames, spoken[text].seconds)
 
-        def step() -> Work:
-            text = next(texts)
-            part(text)
-            n_frames = spoken[text].mel.shape[1]
-            return Work(1, n_frames, n_frames, spoken[text].seconds)
-
-        return step
-
-    return {name: step_of(part) for name, part in parts.items()}
+    return {name: partial(step, part, cycle(TEXTS)) for name, part in parts.items()}
 
 
 def training_step(config: Config, device: torch.device) -> Callable[[], Work]:
@@ -250,39 +242,39 @@ class Options:
 def run_benchmark(options: Options) -> Iterator[Result]:
     """Measures everything that was asked for; yields and logs each result as it is done."""
     torch.set_num_threads(options.threads)
-    _check_compare(options)
+    compared, device = options.compare, torch.device(options.device)
+    if len({setting.partition("=")[0] for setting in compared}) > 1:
+        raise InputError(f"--compare {' '.join(compared)}: expected two values of one key")
+    modes = [mode for mode in ("training", "inference") if mode in options.mode]
+    if compared and not modes:
+        raise InputError("--compare is for training and inference; add one of them to --mode")
     # timed in turn: the two settings, or each precision alone
-    groups = (
-        [options.compare] if options.compare else [[f"precision={p}"] for p in options.precision]
-    )
-    for mode, model in _modes_and_models(options):
-        for settings in groups:
-            try:
-                by_setting = {
-                    name: _subject(mode, model, _with(options, name)) for name in settings
-                }
-            except PrecisionError as error:
-                if len(groups) == 1:
-                    raise
-                _log.info("left out: %s", error)
-            else:
-                yield from _measured(options, mode, model, by_setting)
-    device = torch.device(options.device)
-    if "speech" in options.mode and not options.compare:
+    groups = [compared] if compared else [[f"precision={name}"] for name in options.precision]
+    for mode, model, settings in product(modes, _models(options), groups):
+        try:
+            subjects = {name: _subject(mode, model, _with(options, name)) for name in settings}
+        except PrecisionError as error:
+            if len(groups) == 1:
+                raise
+            _log.info("left out: %s", error)
+        else:
+            yield from _measured(options, mode, model, subjects)
+    if "speech" in options.mode and not compared:
         name = f"{Path(options.voice).name}, {options.vocoder_dir or 'bundled vocoder'}"
         steps = speech_steps(options.voice, options.vocoder_dir, device)
-        by_setting = {part: Subject(step, device, options.threads) for part, step in steps.items()}
-        yield from _measured(options, "speech", name, by_setting)
-    if "start-up" in options.mode and not options.compare:
-        starts = {code: Subject(partial(_run, code), device) for code in _STATEMENTS}
-        yield from _measured(options, "start-up", "python", starts)
+        subjects = {part: Subject(step, device, options.threads) for part, step in steps.items()}
+        yield from _measured(options, "speech", name, subjects)
+    if "start-up" in options.mode and not compared:
+        subjects = {code: Subject(partial(_run, code), device) for code in _STATEMENTS}
+        yield from _measured(options, "start-up", "python", subjects)
 
 
-def _check_compare(options: Options) -> None:
-    if len({setting.partition("=")[0] for setting in options.compare}) > 1:
-        raise InputError(f"--compare {' '.join(options.compare)}: expected two values of one key")
-    if options.compare and not {"training", "inference"} & {*options.mode}:
-        raise InputError("--compare is for training and inference; add one of them to --mode")
+def _models(options: Options) -> Sequence[str]:
+    if options.config is None:
+        return options.model or list(known_models())
+    if options.model:
+        raise InputError("--config chooses the model; leave out --model")
+    return [load_config(options.config, options.overrides).model_type.lower()]
 
 
 def _with(options: Options, setting: str) -> Options:
@@ -295,39 +287,24 @@ def _with(options: Options, setting: str) -> Options:
         return replace(options, threads=int(value))
     if key == "lengths" and value in ("new", "repeated"):
         return replace(options, lengths=value)
+    choices = "precision=..., threads=N, lengths=new, lengths=repeated, or a key of the"
     raise InputError(
-        f"--compare {setting}: expected precision=..., threads=N, lengths=new, lengths=repeated, or"
-        " a key of the configuration such as train.optimizer=lamb"
+        f"--compare {setting}: expected {choices} configuration such as train.optimizer=lamb"
     )
-
-
-def _modes_and_models(options: Options) -> Iterator[tuple[str, str]]:
-    models = options.model or list(known_models())
-    if options.config is not None:
-        if options.model:
-            raise InputError("--config chooses the model; leave out --model")
-        models = [load_config(options.config, options.overrides).model_type.lower()]
-    yield from product([mode for mode in ("training", "inference") if mode in options.mode], models)
 
 
 def _subject(mode: str, model: str, options: Options) -> Subject:
     device, precision = torch.device(options.device), options.precision[0]
+    repeated = options.lengths == "repeated"
     if mode == "training":
-        if options.lengths == "repeated":
+        if repeated:
             raise InputError("lengths=repeated: lengths are of synthesis; use --mode inference")
         choices = ("fp32", "bf16") if options.device == "cpu" else ("fp32", "bf16", "fp16")
         check_precision(precision, choices, f"training on {options.device}")
         config = _config(model, options, f"train.mixed_precision={precision}")
-        step = training_step(config, device)
-    else:
-        step = synthesis_step(
-            _config(model, options),
-            device,
-            precision,
-            options.infer_batch_size,
-            options.longest,
-            repeated=options.lengths == "repeated",
-        )
+        return Subject(training_step(config, device), device, options.threads)
+    sizes, config = (options.infer_batch_size, options.longest), _config(model, options)
+    step = synthesis_step(config, device, precision, *sizes, repeated=repeated)
     return Subject(step, device, options.threads)
 
 

@@ -70,10 +70,9 @@ def make_test(
         raise InputError("two of the folders are the same; give different ones")
     names = sorted(set.intersection(*(set(files) for files in clips.values())))
     if (n := n_clips or len(names)) > len(names) or not names:
-        raise InputError(
-            f"{', '.join(clips)} have {len(names)} clips of the same name; expected at least"
-            f" {n or 1}: names without suffix must be the same"
-        )
+        fault = f"{', '.join(clips)} have {len(names)} clips of the same name"
+        expected = f"expected at least {n or 1}: names without suffix must be the same"
+        raise InputError(f"{fault}; {expected}")
     if others := sorted(set().union(*clips.values()) - set(names)):
         get_logger(__name__).warning("not in all folders, left out: %s", listed(others))
     trials = _trials(tuple(clips), names, kind, n, random.Random(seed))
@@ -168,15 +167,12 @@ def _add(answers: Answers, row: Sequence[str], key: Key) -> None:
         raise InputError(f"these are results of the test {test!r}, the key is of {key.id!r}")
     numbers = map(str, range(1, len(key.trials) + 1))
     if trial not in numbers or answer not in [*ANSWERS[key.kind]]:
-        raise InputError(
-            f"trial {trial!r}, answer {answer!r}; expected a trial from 1 to {len(key.trials)} and"
-            f" an answer of {', '.join(ANSWERS[key.kind])}"
-        )
+        expected = f"a trial from 1 to {len(key.trials)} and an answer of"
+        choices = ", ".join(ANSWERS[key.kind])
+        raise InputError(f"trial {trial!r}, answer {answer!r}; expected {expected} {choices}")
     if (listener, int(trial)) in answers:
-        raise InputError(
-            f"{listener!r} has answered trial {trial} before; give each file once, and each"
-            " listener another name"
-        )
+        remedy = "give each file once, and each listener another name"
+        raise InputError(f"{listener!r} has answered trial {trial} before; {remedy}")
     answers[listener, int(trial)] = int(answer)
 
 

@@ -9,10 +9,9 @@ recognise the words instead.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from math import log10
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,7 +29,7 @@ from models.programs.corpus.texts import SourceText
 from processors.alignment.pocketsphinx import LEAD_S
 from processors.audio.frames import from_pcm16
 from processors.audio.speech_level import FRAME_S, frame_levels, speech_frames
-from processors.metrics.recognition.labelled_speech import words_of
+from processors.metrics.recognition.labelled_speech import decode, recogniser, words_of
 from processors.metrics.recognition.user_models import UserFunction, recognise_text
 from processors.records import TimedWord
 from utils.files import read_text, write_text
@@ -135,11 +134,9 @@ class Recogniser:
         return recognise_text(function, wav, RATE, self.language, name)
 
     def _decoded(self, piece: Piece) -> list[TimedWord]:
-        decoder, (pcm, start_s) = _decoder(self.folder), self._load(piece)
-        decoder.reinit_feat()
-        decoder.start_utt()
-        decoder.process_raw(pcm.tobytes(), full_utt=True)
-        decoder.end_utt()
+        files = {"lm": str(self.folder / _MODEL), "dict": str(self.folder / _DICTIONARY)}
+        decoder, (pcm, start_s) = recogniser(**files, **_OPTIONS), self._load(piece)
+        is_recognised = decode(decoder, pcm) is not None
         start_s += LEAD_S
         return [
             TimedWord(
@@ -147,7 +144,7 @@ class Recogniser:
                 start_s + segment.start_frame * FRAME_S,
                 start_s + (segment.end_frame + 1) * FRAME_S,
             )
-            for segment in (decoder.seg() if decoder.hyp() is not None else ())
+            for segment in (decoder.seg() if is_recognised else ())
             if segment.word[0] not in "(<[+"  # not a null word, silence or noise
         ]
 
@@ -156,14 +153,6 @@ class Recogniser:
         pcm = np.load(self.samples, mmap_mode="r")
         start = max(0, round((piece.start_s - _MARGIN_S) * RATE))
         return pcm[start : round((piece.end_s + _MARGIN_S) * RATE)], start / RATE
-
-
-@cache
-def _decoder(folder: Path) -> Any:  # noqa: ANN401  # a type of pocketsphinx
-    from pocketsphinx import Config, Decoder
-
-    files = {"lm": str(folder / _MODEL), "dict": str(folder / _DICTIONARY)}
-    return Decoder(Config(samprate=RATE, loglevel="FATAL", **files, **_OPTIONS))
 
 
 def write_language_model(folder: Path, source: SourceText) -> None:

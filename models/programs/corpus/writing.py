@@ -11,16 +11,11 @@ import numpy as np
 import soundfile
 import soxr
 
+from models.programs.corpus import recognition
 from models.programs.corpus.checking import LEAST_S, Checker
 from models.programs.corpus.clips import MARGIN_S, RATE, CorpusClip, write_left_out, write_page
 from models.programs.corpus.filling import Filler, find_gaps, pace_of, with_filled
 from models.programs.corpus.matching import MAX_MISFIT, Matcher
-from models.programs.corpus.recognition import (
-    Recogniser,
-    find_pieces,
-    join_pieces,
-    write_language_model,
-)
 from models.programs.corpus.texts import SourceText
 from preprocessors.audio_folder import recording_id
 from preprocessors.collector import AUDIO_SUFFIXES, UNREADABLE_SUFFIXES
@@ -146,13 +141,13 @@ class CorpusWriter:
         samples = self._work / f"{recording.id}.npy"
         pcm = np.concatenate(list(_pcm(recording.audio)))
         write_array(samples, pcm)
-        pieces, source = find_pieces(pcm), self.sources.get(recording.id)
+        pieces, source = recognition.find_pieces(pcm), self.sources.get(recording.id)
         folder = self._work / recording.id
-        recogniser = Recogniser(samples, folder, self.language, self.recogniser)
+        recogniser = recognition.Recogniser(samples, folder, self.language, self.recogniser)
         if source is None:
-            return self._in_chunks(recogniser.clips, join_pieces(pieces), seconds, bar)
+            return self._in_chunks(recogniser.clips, recognition.join_pieces(pieces), seconds, bar)
         if self.recogniser is None:
-            write_language_model(folder, source)
+            recognition.write_language_model(folder, source)
         words = self._in_chunks(recogniser.words, pieces, seconds, bar)
         return [*Matcher(recording.id, len(pcm) / RATE, words, source).choose_clips()][::-1]
 

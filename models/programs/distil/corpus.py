@@ -140,24 +140,20 @@ def write_corpus(
     """Has the texts spoken that the recorder's folder lacks; `record` is for its corpus.json."""
     folder, log = recorder.folder, get_logger(__name__)
     with locked(folder, "wait until it ends"):
-        clips = _begin(folder, record)
+        refuse_other_contents(folder / ORIGIN, record["made_of"])
+        write_json(folder / ORIGIN, record)
+        for unfinished in folder.glob("*/.*.flac"):
+            unfinished.unlink()
+        path = folder / _CLIPS
+        rows = read_jsonl(path, unfinished_end=True) if path.exists() else []
+        write_jsonl(path, rows)
+        spoken = [Clip(**cast("dict[str, Any]", row)) for row in rows]
+        clips = {clip.id: clip for clip in spoken}
         if not record["origin"]["licence"]:
             log.warning("no --licence: model cards will say that it is unknown")
         log.info("%s has %s; the teacher starts", folder, counted(len(clips), "clips"))
         _speak_missing(voices, recorder, clips, n_jobs)
         _finish(voices, clips, folder)
-
-
-def _begin(folder: Path, record: Mapping[str, Any]) -> dict[str, Clip]:
-    """Writes the record; returns the clips of earlier runs, by id."""
-    path, clips = folder / ORIGIN, folder / _CLIPS
-    refuse_other_contents(path, record["made_of"])
-    write_json(path, record)
-    for unfinished in folder.glob("*/.*.flac"):
-        unfinished.unlink()
-    rows = read_jsonl(clips, unfinished_end=True) if clips.exists() else []
-    write_jsonl(clips, rows)
-    return {clip.id: clip for clip in (Clip(**cast("dict[str, Any]", row)) for row in rows)}
 
 
 def _speak_missing(

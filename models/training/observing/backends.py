@@ -76,10 +76,8 @@ def _weights_and_biases(run: TrackedRun) -> Backend:
     try:
         tracker.start()
     except wandb.errors.Error as error:
-        raise InputError(
-            f"train.tracker wandb: {error}; log in by `wandb login`, or set WANDB_MODE=offline,"
-            " which needs neither network nor account"
-        ) from error
+        remedy = "log in by `wandb login`, or set WANDB_MODE=offline (no network, no account)"
+        raise InputError(f"train.tracker wandb: {error}; {remedy}") from error
 
     def show(sample: Sample, step: int) -> None:
         """Records the audio and figures of a sample."""
@@ -98,12 +96,7 @@ def _weights_and_biases(run: TrackedRun) -> Backend:
 
 
 def _json_lines(run: TrackedRun) -> Backend:
-    """Opens `log/metrics.jsonl`: a line for the run, then one for each set of curves.
-
-    The line of the run has `run`, `config` and `step`, its start; other lines have `step` and the
-    values by name, null where one is not finite. A resumed run drops the lines after its start, and
-    adds a line of its own.
-    """
+    """Opens `log/metrics.jsonl`; a resumed run drops lines after its start, and adds its own."""
     path = run.folder / LOG / METRICS
     first = {"run": run.folder.name, "config": dict(run.config), "step": run.step}
     rows = read_jsonl(path, unfinished_end=True) if run.step and path.is_file() else []
@@ -152,10 +145,9 @@ def writing(folder: Path, kind: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError(
-            f"{folder}: the log of train.tracker {kind} cannot be written: "
-            f"{error.strerror or error}; free disk space, then continue with --resume"
-        ) from error
+        fault = f"the log of train.tracker {kind} cannot be written: {error.strerror or error}"
+        remedy = "free disk space, then continue with --resume"
+        raise InputError(f"{folder}: {fault}; {remedy}") from error
 
 
 def _close(backend: Backend) -> None:

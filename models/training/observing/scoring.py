@@ -34,6 +34,7 @@ _UNAVAILABLE = (InputError, UtteranceError, OSError, ImportError)
 
 # a batch of a validation utterance alone, and its recording, cut to the span of its features
 ValidationUtterance = tuple[TtsBatch | VocoderBatch, LabelledSpeech]
+Values = Mapping[str, MetricValue]  # by column
 
 
 class ScoringResult(NamedTuple):
@@ -63,33 +64,26 @@ class PeriodicScoring:
         After an error, which is logged (with a traceback, if it is a bug), none is.
         """
         start = time.monotonic()
-        rows: list[Mapping[str, MetricValue]] = []
+        rows: list[Values] = []
         try:
             for batch, recorded in self.utterances:
                 if rows and time.monotonic() - start > self.seconds:
-                    _log.info(
-                        "scores: train.score_seconds %g is enough for %d of %d utterances; the"
-                        " others are left out for the rest of this run",
-                        self.seconds,
-                        len(rows),
-                        len(self.utterances),
-                    )
+                    scored = f"{len(rows)} of {len(self.utterances)} utterances; the others are"
+                    enough = f"scores: train.score_seconds {self.seconds:g} is enough for {scored}"
+                    _log.info("%s left out for the rest of this run", enough)
                     self.utterances = self.utterances[: len(rows)]
                     break
                 is_copy = isinstance(batch, VocoderBatch)
                 rows.append(self._score(synthesise(batch), recorded, is_copy=is_copy))
         except Exception as error:  # noqa: BLE001  (no metric may end days of training)
-            is_bug = not isinstance(error, _UNAVAILABLE)
-            reason = error or repr(error)
+            is_bug, reason = not isinstance(error, _UNAVAILABLE), error or repr(error)
             _log.warning("no scores for the rest of this run: %s", reason, exc_info=is_bug)
             self.utterances, rows = [], []
         if not rows:
             return None
         return ScoringResult(self._means(rows), len(rows), time.monotonic() - start)
 
-    def _score(
-        self, sample: Sample, recorded: LabelledSpeech, *, is_copy: bool
-    ) -> Mapping[str, MetricValue]:
+    def _score(self, sample: Sample, recorded: LabelledSpeech, *, is_copy: bool) -> Values:
         """Scores one utterance: values by column, none for audio that is not finite."""
         from processors.metrics.utterance_scorer import UtteranceScorer
 
@@ -101,7 +95,7 @@ class PeriodicScoring:
         scorer = UtteranceScorer(Path(recorded.id), spoken, recorded, is_copy, self.mel)
         return {c: value for name in self.metrics for c, value in scorer.values(name).items()}
 
-    def _means(self, rows: Sequence[Mapping[str, MetricValue]]) -> Mapping[str, float]:
+    def _means(self, rows: Sequence[Values]) -> Mapping[str, float]:
         from processors.metrics.utterance_scorer import columns_of
 
         means = {}
@@ -113,10 +107,9 @@ class PeriodicScoring:
 
 
 def build_scoring(config: Config, data: TrainingData) -> PeriodicScoring | None:
-    """Builds the scoring of an experiment; logs the number of utterances and the metrics.
+    """Builds the scoring of an experiment, by the metrics whose packages are installed, if any.
 
-    Metrics whose packages are missing are left out. Returns None if the config asks for no scores,
-    data are generated, or the corpus or all packages are missing.
+    Returns None if the config asks for no scores, data are generated, or the corpus is missing.
     """
     train = config.train
     if train.score_steps == 0 or not train.score_metrics or train.synthetic_utterances:
@@ -133,22 +126,17 @@ def build_scoring(config: Config, data: TrainingData) -> PeriodicScoring | None:
         return None
     if not utterances:
         return None
-    _log.info(
-        "scores every %d updates, %g s at most: %s of %d validation utterances",
-        train.score_steps,
-        train.score_seconds,
-        ", ".join(metrics),
-        len(utterances),
-    )
-    return PeriodicScoring(utterances, metrics, config.preprocess.mel, train.score_seconds)
+    message = "scores every %d updates, %g s at most: %s of %d validation utterances"
+    names, steps, limit_s = ", ".join(metrics), train.score_steps, train.score_seconds
+    _log.info(message, steps, limit_s, names, len(utterances))
+    return PeriodicScoring(utterances, metrics, config.preprocess.mel, limit_s)
 
 
 def choose_utterances(config: Config, data: TrainingData) -> list[ValidationUtterance]:
-    """Takes the first `train.score_utterances` validation utterances in a random, fixed order.
+    """Takes `train.score_utterances` validation utterances, at random from all speakers.
 
-    The random order spreads them over speakers and datasets, and so also the first few of them.
-    Recordings that are missing or cannot be read are left out with a warning; if all are, the error
-    of the first is raised.
+    Recordings that cannot be read are left out with a warning; if all are, the first error is
+    raised.
     """
     ids = data.validation.ids
     order = sorted(range(len(ids)), key=lambda item: derived_seed("score", ids[item]))
@@ -165,12 +153,8 @@ def choose_utterances(config: Config, data: TrainingData) -> list[ValidationUtte
     if faults and not utterances:
         raise faults[0]
     if faults:
-        _log.warning(
-            "left out of the scores during training: %d of %d validation utterances: %s",
-            len(faults),
-            len(chosen),
-            "; ".join(map(str, faults)),
-        )
+        message = "left out of the scores during training: %d of %d validation utterances: %s"
+        _log.warning(message, len(faults), len(chosen), "; ".join(map(str, faults)))
     return utterances
 
 

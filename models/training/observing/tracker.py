@@ -24,16 +24,13 @@ class WindowReport:
     """Result of one window, the same in every process except for `utterances`."""
 
     counts: Mapping[Unit, int]  # valid elements, by unit
-    # mean per valid element over the window and all processes, without weights
+    # means per valid element over the window and all processes, without weights
     losses: dict[str, float] = field(default_factory=dict)
-    # gradient norm before clipping, by network
-    norms: dict[str, float] = field(default_factory=dict)
+    norms: dict[str, float] = field(default_factory=dict)  # of gradients before clipping
     # networks whose weights changed; fp16 also skips steps without a fault
     updated: set[str] = field(default_factory=set)
-    # what was not finite, by network whose step was skipped
-    faults: dict[str, str] = field(default_factory=dict)
-    # ids in this process that may have caused a fault
-    utterances: list[str] = field(default_factory=list)
+    faults: dict[str, str] = field(default_factory=dict)  # of networks whose step was skipped
+    utterances: list[str] = field(default_factory=list)  # ids that may have caused a fault
 
 
 class Validation(NamedTuple):
@@ -55,17 +52,10 @@ class Tracker:
         """Writes one log line, and curves under `train/`."""
         losses = _listed({name: v for name, v in values.items() if name not in _SPEED})
         steps_per_s, frames_per_s, rate = (values[name] for name in _SPEED)
-        _log.info(
-            "update %d/%d, epoch %d: %s, lr %.3g, %.2f updates/s, %.0f frames/s, %s left",
-            position.step,
-            last,
-            position.epoch + 1,
-            losses,
-            rate,
-            steps_per_s,
-            frames_per_s,
-            clock_face((last - position.step) / steps_per_s),
-        )
+        speed = f"{steps_per_s:.2f} updates/s, {frames_per_s:.0f} frames/s"
+        left = clock_face((last - position.step) / steps_per_s)
+        place = f"update {position.step}/{last}, epoch {position.epoch + 1}"
+        _log.info("%s: %s, lr %.3g, %s, %s left", place, losses, rate, speed, left)
         self._record("train", values, position.step)
 
     def log_validation(self, validation: Validation, step: int) -> None:

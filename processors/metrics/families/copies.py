@@ -161,39 +161,11 @@ def _stft() -> "MultiResolutionStft":
 
 
 _metric = functools.partial(Metric, family="copies")
+_STFT_NEEDS = "samples for its longest window, recorded ones not silent"
+_PESQ_NEEDS = "a quarter of a second of speech, recorded and copied"
 METRICS = (
-    _metric(
-        name="mel_l1",
-        score=score_mel_distance,
-        better="lower",
-        unit="nats",
-        needs="a whole frame",
-        meaning="L1 distance between the log-mels of recording and copy, nats: 0.1 is 10 % of a"
-        " magnitude.",
-    ),
-    _metric(
-        name="mstft",
-        score=score_stft_distance,
-        better="lower",
-        needs="samples for its longest window, recorded ones not silent",
-        meaning="Multi-resolution STFT distance (Yamamoto et al. 2020, arXiv:1910.11480, eq. 7).",
-    ),
-    _metric(
-        name="pesq",
-        score=score_pesq,
-        better="higher",
-        unit="MOS",
-        needs="a quarter of a second of speech, recorded and copied",
-        meaning="Perceptual evaluation of speech quality, wide-band (ITU-T P.862.2, 2007).",
-        packages=("pesq", "soxr"),
-    ),
-    _metric(
-        name="stoi",
-        score=score_stoi,
-        better="higher",
-        needs="0.4 s of recorded speech",
-        meaning="Short-time objective intelligibility (Taal et al. 2011,"
-        " doi:10.1109/TASL.2011.2114881).",
-        packages=("pystoi",),
-    ),
+    _metric("mel_l1", score_mel_distance, "lower", "nats", needs="a whole frame"),
+    _metric("mstft", score_stft_distance, "lower", needs=_STFT_NEEDS),
+    _metric("pesq", score_pesq, "higher", "MOS", _PESQ_NEEDS, packages=("pesq", "soxr")),
+    _metric("stoi", score_stoi, "higher", "", "0.4 s of recorded speech", packages=("pystoi",)),
 )

@@ -44,6 +44,17 @@ def _distortion_along(pair: "AlignedPair", path: np.ndarray) -> MetricValue | No
     return MetricValue(mel_cepstral_distortion(cepstra, cepstra_hat))
 
 
+def score_timed_distortion(pair: "AlignedPair") -> MetricValue | None:
+    """Computes the mel-cepstral distortion of frames with a known correspondence.
+
+    Without dynamic time warping, which also finds good matches for badly timed speech. A copy of a
+    recording is compared at the same times. Where the times of the phones are known on both sides,
+    each phone is compared with the same phone, the shorter stretched linearly; pauses are excluded.
+    It is never much below `mcd`.
+    """
+    return _distortion_along(pair, pair.path if pair.same_timing else pair.phone_path)
+
+
 def mel_cepstral_distortion(cepstra: np.ndarray, cepstra_hat: np.ndarray) -> float:
     """Averages the distortion, dB, of mel-cepstra from coefficient 1 on, (L, order)."""
     squares = ((cepstra_hat - cepstra) ** 2).sum(axis=1)  # (L,)
@@ -85,6 +96,19 @@ def rmse(pairs: np.ndarray) -> float | None:
     return float(np.sqrt(np.mean((pairs[:, 1] - pairs[:, 0]) ** 2)))
 
 
+def score_pitch_error(pair: "AlignedPair") -> MetricValue | None:
+    """Computes the root mean square error of f0 in cents, which the register does not affect.
+
+    Two readings of a sentence by one person differ by about three semitones. Octave errors are
+    included, and dominate, as in `f0rmse`. In speech they are errors of the pitch tracker, mostly
+    in creaky voice: in two readings by one person 6 % of the frames differ by more than half an
+    octave (306 cents in all, 190 without them), in copies by Griffin-Lim 0.8 % (72 and 15). In a
+    bad copy they are real: a vocoder that buzzes at its frame rate of 86 Hz is 1620 cents below a
+    voice of 220 Hz. The two cases cannot be distinguished, so no frame is excluded.
+    """
+    return value_of(rmse(1200 * np.log2(pair.voiced_f0)))
+
+
 def correlation(pairs: np.ndarray) -> float | None:
     """Returns the Pearson correlation of pairs, (L, 2), -1 to 1; None where either is constant."""
     if not len(pairs) or not np.ptp(pairs, axis=0).all():
@@ -101,10 +125,9 @@ def score_speaker_similarity(pair: "AlignedPair") -> MetricValue | None:
     if direction is None or direction_hat is None:
         return None
     if len(direction) != len(direction_hat):
-        raise UserFunctionError(
-            f"{pair.recorded.encoder}: gave {len(direction)} numbers for a recording and "
-            f"{len(direction_hat)} for speech; an encoder of voices gives vectors of one length"
-        )
+        fault = f"gave {len(direction)} numbers for a recording and {len(direction_hat)} for speech"
+        remedy = "an encoder of voices gives vectors of one length"
+        raise UserFunctionError(f"{pair.recorded.encoder}: {fault}; {remedy}")
     return MetricValue(float(direction @ direction_hat))
 
 
@@ -114,126 +137,37 @@ def _direction(features: "AcousticFeatures") -> np.ndarray | None:
         return None
     vector = np.asarray(features.embedding)
     if vector.ndim != 1 or vector.dtype.kind not in "fiu" or not np.isfinite(vector).all():
-        raise UserFunctionError(
-            f"{features.encoder}: gave {vector.dtype} of shape {vector.shape}; an encoder "
-            "of voices gives one vector of finite numbers, (D,)"
-        )
+        fault = f"{features.encoder}: gave {vector.dtype} of shape {vector.shape}; an encoder of"
+        raise UserFunctionError(f"{fault} voices gives one vector of finite numbers, (D,)")
     length = np.linalg.norm(vector)
     return vector / length if length > 0 else None
 
 
-_VOICED = "50 ms that are voiced in both"
+_SOUND, _VOICED = "sound in both", "50 ms that are voiced in both"
+_ONE_VOICED, _CHANGING = f"{_SOUND}, voiced in one of them", f"{_VOICED}, of changing pitch"
+_LEVELS, _PHONES = "sound of changing level in both", "the times of the phones in both"
+_TIMED, _HALF = f"{_SOUND}, and the same timing or {_PHONES}", f"{_PHONES}, half of them alike"
+_SPOKEN = f"{_SOUND}, 1 s of speech for the built-in speaker encoder"
+_ENCODER = ("resemblyzer", "librosa", "soxr")
 _metric = partial(Metric, family="pairs")
 METRICS = (
-    _metric(
-        name="mcd",
-        # the path of the smallest sum, from the first to the last frame of speech
-        score=lambda pair: _distortion_along(pair, pair.dtw_path),
-        better="lower",
-        unit="dB",
-        needs="sound in both",
-        meaning="Mel-cepstral distortion, dB (Kubichek 1993), along the dynamic time warping path.",
-    ),
-    # Without dynamic time warping, which also finds good matches for badly timed speech. A copy of
-    # a recording is compared at the same times. Where the times of the phones are known on both
-    # sides, each phone is compared with the same phone, the shorter stretched linearly; pauses are
-    # excluded. It is never much below `mcd`.
-    _metric(
-        name="mcd_frames",
-        score=lambda pair: _distortion_along(
-            pair, pair.path if pair.same_timing else pair.phone_path
-        ),
-        better="lower",
-        unit="dB",
-        needs="sound in both, and the same timing or the times of the phones in both",
-        meaning="Mel-cepstral distortion of frames with a known correspondence, dB.",
-    ),
+    # the path of the smallest sum, from the first to the last frame of speech
+    _metric("mcd", lambda pair: _distortion_along(pair, pair.dtw_path), "lower", "dB", _SOUND),
+    _metric("mcd_frames", score_timed_distortion, "lower", "dB", _TIMED),
     # High voices have larger errors in Hz than low ones.
-    _metric(
-        name="f0rmse",
-        score=lambda pair: value_of(rmse(pair.voiced_f0)),
-        better="lower",
-        unit="Hz",
-        needs=_VOICED,
-        meaning="Root mean square error of the fundamental frequency, Hz, over frames voiced in"
-        " both.",
-    ),
-    # Does not depend on the register. Two readings of a sentence by one person differ by about
-    # three semitones.
-    #
-    # Octave errors are included, and dominate, as in `f0rmse`. In speech they are errors of the
-    # pitch tracker, mostly in creaky voice: in two readings by one person 6 % of the frames differ
-    # by more than half an octave (306 cents in all, 190 without them), in copies by Griffin-Lim
-    # 0.8 % (72 and 15). In a bad copy they are real: a vocoder that buzzes at its frame rate of
-    # 86 Hz is 1620 cents below a voice of 220 Hz. The two cases cannot be distinguished, so no
-    # frame is excluded.
-    _metric(
-        name="f0rmse_cents",
-        score=lambda pair: value_of(rmse(1200 * np.log2(pair.voiced_f0))),
-        better="lower",
-        unit="cents",
-        needs=_VOICED,
-        meaning="Root mean square error of the fundamental frequency in cents (hundredths of a"
-        " semitone).",
-    ),
+    _metric("f0rmse", lambda pair: value_of(rmse(pair.voiced_f0)), "lower", "Hz", _VOICED),
+    _metric("f0rmse_cents", score_pitch_error, "lower", "cents", _VOICED),
     # 1 is the same intonation at any register and range
-    _metric(
-        name="fpc",
-        score=lambda pair: value_of(correlation(pair.voiced_f0)),
-        better="higher",
-        needs=f"{_VOICED}, of changing pitch",
-        meaning="F0 Pearson correlation, over frames that are voiced in both, -1 to 1.",
-    ),
+    _metric("fpc", lambda pair: value_of(correlation(pair.voiced_f0)), "higher", "", _CHANGING),
     # 2 TP / (2 TP + FP + FN) of voiced frames, with TP voiced in both, FP only in the synthesised
     # speech and FN only in the recording: 0 to 1; whispering has 0
-    _metric(
-        name="v_uv_f1",
-        score=lambda pair: value_of(f1(pair.f0 > 0)),
-        better="higher",
-        needs="sound in both, voiced in one of them",
-        meaning="F1 score of the voiced/unvoiced decision.",
-    ),
+    _metric("v_uv_f1", lambda pair: value_of(f1(pair.f0 > 0)), "higher", "", _ONE_VOICED),
     # A copy that is 6 dB louder throughout has 6. Levels more than 40 dB below the loudest frame of
     # their signal are raised to that limit, on both sides.
-    _metric(
-        name="energy_rmse",
-        score=lambda pair: value_of(rmse(pair.energy)),
-        better="lower",
-        unit="dB",
-        needs="sound in both",
-        meaning="Root mean square error of the level, dB, under a Hann window of 25 ms.",
-    ),
+    _metric("energy_rmse", lambda pair: value_of(rmse(pair.energy)), "lower", "dB", _SOUND),
     # the same signal at any volume has 1
-    _metric(
-        name="energy_pc",
-        score=lambda pair: value_of(correlation(pair.energy)),
-        better="higher",
-        needs="sound of changing level in both",
-        meaning="Pearson correlation of the levels of `energy_rmse`, -1 to 1.",
-    ),
-    _metric(
-        name="duration_rmse",
-        score=score_duration_error,
-        better="lower",
-        unit="ms",
-        needs="the times of the phones in both, half of them alike",
-        meaning="Root mean square error of phone durations, ms.",
-    ),
-    _metric(
-        name="speech_rate",
-        score=score_speech_rate,
-        better="",
-        needs="sound in both",
-        meaning="Speech rate relative to the recording: 1.1 is 10 % faster than recorded.",
-    ),
-    _metric(
-        name="similarity",
-        score=score_speaker_similarity,
-        better="higher",
-        needs="sound in both, 1 s of speech for the built-in speaker encoder",
-        meaning="Speaker similarity: cosine between the embeddings of recording and synthesised"
-        " speech.",
-        packages=("resemblyzer", "librosa", "soxr"),
-        takes_encoder=True,
-    ),
+    _metric("energy_pc", lambda pair: value_of(correlation(pair.energy)), "higher", "", _LEVELS),
+    _metric("duration_rmse", score_duration_error, "lower", "ms", _HALF),
+    _metric("speech_rate", score_speech_rate, "", needs=_SOUND),
+    _metric("similarity", score_speaker_similarity, "higher", "", _SPOKEN, _ENCODER, True),
 )

@@ -60,9 +60,7 @@ def score_characters(speech: "LabelledSpeech") -> MetricValue | None:
     return _error_rate(speech, cer, len(speech.words))
 
 
-def _error_rate(
-    speech: "LabelledSpeech", error: Callable[[str, str], Any], n: int
-) -> MetricValue | None:
+def _error_rate(speech: "LabelledSpeech", error: Callable[..., Any], n: int) -> MetricValue | None:
     """Returns percent, the hypothesis as the note; None without a text or a recogniser of it."""
     if not n or (hypothesis := speech.recognised_words) is None:
         return None
@@ -146,44 +144,13 @@ def _distillmos() -> tuple[Any, Any]:
 
 
 _metric = functools.partial(Metric, family="speech")
+_SOUND = f"{SHORTEST_S} s of sound that is not silent"
+_LONGER_SOUND = f"{SHORTEST_DISTILLED_S} s of sound that is not silent"
+_DNSMOS = ("speechmos", "onnxruntime", "librosa", "soxr")
+_DISTILLMOS = ("distillmos", "xls_r_sqa", "soxr")
 METRICS = (
-    _metric(
-        name="wer",
-        score=score_words,
-        better="lower",
-        unit="%",
-        needs=NEEDS,
-        meaning="Word error rate of a speech recogniser; lower is better.",
-        packages=_PACKAGES,
-    ),
-    _metric(
-        name="cer",
-        score=score_characters,
-        better="lower",
-        unit="%",
-        needs=NEEDS,
-        meaning="Character error rate of a speech recogniser, spaces between words included; lower"
-        " is better.",
-        packages=_PACKAGES,
-    ),
-    _metric(
-        name="dnsmos",
-        score=score_dnsmos,
-        better="higher",
-        unit="MOS",
-        needs=f"{SHORTEST_S} s of sound that is not silent",
-        meaning="Predicted mean opinion score of noisy speech, 1 to 5: DNSMOS P.835"
-        " (arXiv:2110.01763).",
-        packages=("speechmos", "onnxruntime", "librosa", "soxr"),
-    ),
-    _metric(
-        name="distillmos",
-        score=score_distillmos,
-        better="higher",
-        unit="MOS",
-        needs=f"{SHORTEST_DISTILLED_S} s of sound that is not silent",
-        meaning="Predicted mean opinion score of the quality of speech, 1 to 5: DistillMOS"
-        " (arXiv:2502.05356).",
-        packages=("distillmos", "xls_r_sqa", "soxr"),
-    ),
+    _metric("wer", score_words, "lower", "%", NEEDS, _PACKAGES),
+    _metric("cer", score_characters, "lower", "%", NEEDS, _PACKAGES),
+    _metric("dnsmos", score_dnsmos, "higher", "MOS", _SOUND, _DNSMOS),
+    _metric("distillmos", score_distillmos, "higher", "MOS", _LONGER_SOUND, _DISTILLMOS),
 )

@@ -38,14 +38,9 @@ PRICE = 1e-18  # probability of skipping words, and of going back, at each word
 LONGEST = 6  # words that are skipped or repeated at once
 _FRAME_S = 0.01
 _GRAMMAR = "text"
-_OPTIONS = {  # of pocketsphinx
-    "lm": None,
-    "bestpath": False,  # the words as they are found
-    "cmn": "batch",  # each signal by itself: not adapted to those before
-    "lw": 1.0,  # the grammar's probabilities as they are
-    "wip": 1.0,
-    "pip": 1.0,
-}
+# Of pocketsphinx: the words as they are found; each signal by itself, not adapted to those before;
+# the grammar's probabilities as they are.
+_OPTIONS = {"lm": None, "bestpath": False, "cmn": "batch", "lw": 1.0, "wip": 1.0, "pip": 1.0}
 RecognisedWord = tuple[int, float]  # its place in the words of the text, and its start in seconds
 
 
@@ -117,17 +112,15 @@ def words_of(text: str, language: str) -> str:
     english = is_english(language)  # a recogniser may return other scripts
     text = normalise_english(text, unknown="speak") if english else clean_characters(text)
     # letters, marks and numbers; of apostrophes, those inside words
-    characters = (
-        c if c == "'" or unicodedata.category(c)[0] in "LMN" else " " for c in text.lower()
-    )
-    return " ".join(word.strip("'") for word in "".join(characters).split() if word.strip("'"))
+    letters = (c if c == "'" or unicodedata.category(c)[0] in "LMN" else " " for c in text.lower())
+    return " ".join(word.strip("'") for word in "".join(letters).split() if word.strip("'"))
 
 
 def recognise(wav: np.ndarray, sample_rate: int) -> str:
     """Recognises English words with pocketsphinx in a signal, (S,)."""
     if is_silent(wav):
         return ""  # pocketsphinx returns "dog"
-    hypothesis = decode(recogniser(), wav, sample_rate)
+    hypothesis = decode(recogniser(), _pcm(wav, sample_rate))
     return "" if hypothesis is None else hypothesis.hypstr
 
 
@@ -144,15 +137,19 @@ def recogniser(**options: object) -> Any:  # noqa: ANN401  # a type of pocketsph
     return Decoder(Config(samprate=_RECOGNISER_RATE, loglevel="FATAL", **options))
 
 
-def decode(decoder: Any, wav: np.ndarray, sample_rate: int) -> Any:  # noqa: ANN401
-    """Decodes a signal, (S,), not silent, at a fixed peak; None where nothing is recognised."""
+def _pcm(wav: np.ndarray, sample_rate: int) -> np.ndarray:
+    """Returns a signal, (S,), not silent, as samples for `decode`, of a fixed peak."""
     import soxr
 
     wav = soxr.resample(wav, sample_rate, _RECOGNISER_RATE)  # another (S,)
-    pcm = (wav * (_LEVEL * 32767 / np.abs(wav).max())).astype("<i2").tobytes()
+    return (wav * (_LEVEL * 32767 / np.abs(wav).max())).astype("<i2")
+
+
+def decode(decoder: Any, pcm: np.ndarray) -> Any:  # noqa: ANN401
+    """Decodes 16-bit samples of 16 kHz, (S,); returns None where nothing is recognised."""
     decoder.reinit_feat()  # forget the noise and level that it adapted to
     decoder.start_utt()
-    decoder.process_raw(pcm, full_utt=True)
+    decoder.process_raw(pcm.tobytes(), full_utt=True)
     decoder.end_utt()
     return decoder.hyp()
 
@@ -174,7 +171,7 @@ def recognised_words(
     grammar = decoder.create_fsg(_GRAMMAR, len(words), 2 * len(words), _arcs(words))
     decoder.add_fsg(_GRAMMAR, grammar)
     decoder.activate_search(_GRAMMAR)
-    if decode(decoder, wav, sample_rate) is None:
+    if decode(decoder, _pcm(wav, sample_rate)) is None:
         return None
     # pauses and noises are in brackets, alternative pronunciations are like "the(2)"
     parts = [(part.word, part.start_frame) for part in decoder.seg() if part.word[0] not in "(<["]

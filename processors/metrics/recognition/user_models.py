@@ -29,12 +29,10 @@ class UserFunctionError(InputError):
 class UserModels:
     """Functions and transcripts of the user, for scoring. May be sent to other processes."""
 
-    # speech recogniser; None for pocketsphinx, which has English only
-    recogniser: TextRecogniser | None = None
+    recogniser: TextRecogniser | None = None  # None for pocketsphinx, which has English only
     # folder of hypotheses of any recogniser, `<id>.txt`; it takes precedence over a recogniser
     transcripts: Path | None = None
-    # its embeddings are compared by their cosine; None for the built-in encoder
-    encoder: SpeakerEncoder | None = None
+    encoder: SpeakerEncoder | None = None  # None for the built-in one
 
 
 @dataclass(frozen=True)
@@ -84,10 +82,9 @@ def _imported(name: str, folder: Path) -> Callable[..., Any]:
     try:
         function: Any = pkgutil.resolve_name(name)
     except (Exception, SystemExit) as error:
-        raise InputError(
-            f"{name}: cannot be imported ({described(error)}); expected package.module:function, of"
-            " a file in the current folder or in PYTHONPATH"
-        ) from error
+        expected = "package.module:function, of a file in the current folder or in PYTHONPATH"
+        fault = f"cannot be imported ({described(error)})"
+        raise InputError(f"{name}: {fault}; expected {expected}") from error
     if not callable(function):
         fault = f"{name} is no function, but {type(function).__name__}"
         raise InputError(f"{fault}; expected package.module:function, as my_asr:transcribe")

@@ -24,6 +24,7 @@ from processors.text.symbols import NOISE, PAUSES
 _SMALLEST_MATCH = 0.5  # of the phones of either; with fewer it is another sentence
 _FEWEST_VOICED = 10  # frames: 50 ms
 _BLOCK_CELLS = 100_000_000  # bytes of steps
+_NO_PATH = np.zeros((0, 2), dtype=int)
 _DIAGONAL, _UP, _LEFT = 0, 1, 2  # the cell before: one less in both, in the row, in the column
 
 
@@ -48,7 +49,7 @@ class AlignedPair:
         Indices into the recording and the synthesised speech; empty where either is silent.
         """
         if not self._has_sound:
-            return np.zeros((0, 2), dtype=int)
+            return _NO_PATH
         starts = np.array([side.sound.start for side in self.features])
         return starts + dtw_path(*(side.cepstra[side.sound] for side in self.features))
 
@@ -88,15 +89,13 @@ class AlignedPair:
         The shorter of two corresponding phones is stretched linearly to the longer.
         """
         if not self._has_sound:
-            return np.zeros((0, 2), dtype=int)
-        parts = [np.zeros((0, 2), dtype=int)]
+            return _NO_PATH
+        parts = [_NO_PATH]
         first = np.array([side.times_s[0] for side in self.features])
         limits = np.array([side.n_frames - 1 for side in self.features])
         frame_s = self.features[0].frame_s
         for both in self.phones:
-            start, end = (
-                (np.array([phone[i] for phone in both]) - first) / frame_s for i in (1, 2)
-            )
+            start, end = ((np.array([p[i] for p in both]) - first) / frame_s for i in (1, 2))
             n = int(np.rint(end - start).max())
             shares = (np.arange(n)[:, None] + 0.5) / max(n, 1)  # (n, 1), the middle of each part
             frames = np.floor(start + shares * (end - start)).astype(int)  # (n, 2)
@@ -135,7 +134,7 @@ def dtw_path(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """
     N, M = len(a), len(b)
     if N == 0 or M == 0:
-        return np.zeros((0, 2), dtype=int)
+        return _NO_PATH
     rows = min(N, max(1, _BLOCK_CELLS // M))
     blocks = [np.ascontiguousarray(a[start : start + rows]) for start in range(0, N, rows)]
     b, steps = np.ascontiguousarray(b), np.empty((rows, M), dtype=np.uint8)

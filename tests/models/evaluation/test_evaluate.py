@@ -12,31 +12,18 @@ import pytest
 import soundfile
 
 from models.evaluation import evaluate as evaluation
+from models.evaluation import results
 from models.evaluation.evaluate import warn_of_language
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
-from models.evaluation.results import (
-    Comparison,
-    Evaluation,
-    MeanScore,
-    System,
-    SystemReport,
-    mean_scores,
-)
+from models.evaluation.results import Evaluation, MeanScore, System, SystemReport, mean_scores
 from modules.mel import MelConfig
 from processors.audio.files import write_wav
 from processors.metrics.recognition.user_models import UserModels, load_function
 from processors.metrics.records import Copy, MetricValue
 from processors.metrics.registry import METRICS
 from processors.metrics.utterance_scorer import EvaluatedUtterance, ScoreColumn, UtteranceScores
-from tests.models.stage_3 import (
-    RATE,
-    copy_line,
-    make_store,
-    preprocess_of,
-    text_line,
-    write_copies,
-    write_results,
-)
+from tests.models import stage_3
+from tests.models.stage_3 import RATE, make_store, preprocess_of, text_line, write_results
 from utils.errors import InputError
 from utils.files import read_json, read_jsonl
 from utils.parallel import ChunkResult
@@ -60,7 +47,7 @@ def recogniser(monkeypatch):
 @pytest.fixture
 def copies(tmp_path) -> EvaluationInputs:
     """Copies of two recordings at half their level, with their texts."""
-    folder = write_copies(tmp_path, make_store(tmp_path))
+    folder = stage_3.write_copies(tmp_path, make_store(tmp_path))
     return EvaluationInputs((folder,), preprocess_of(tmp_path))
 
 
@@ -161,7 +148,7 @@ def test_synthesised_texts_have_word_errors_and_no_scores_of_copies(tmp_path, ca
 
 
 def test_recordings_without_a_text_have_no_word_error(tmp_path, caplog):
-    folder = write_copies(tmp_path, make_store(tmp_path, text=""))
+    folder = stage_3.write_copies(tmp_path, make_store(tmp_path, text=""))
     inputs = EvaluationInputs((folder,), preprocess_of(tmp_path))
     with caplog.at_level("INFO", "arion"):
         report = evaluate(inputs, EvaluationOptions(), n_jobs=1)
@@ -190,21 +177,20 @@ def test_only_a_data_set_or_a_whole_split_is_scored(tmp_path, copies):
         assert evaluate(copies, selection, n_jobs=1).utterances == n
     with pytest.raises(InputError, match=r"nothing of the dataset 'Bert' \(synthesised: Anna\)"):
         evaluate(copies, EvaluationOptions(("mel_l1",), "Bert"), n_jobs=1)
-    with pytest.raises(
-        InputError, match=r"6 utterances of the split train were not synthesised \(rec-"
-    ):
+    message = r"6 utterances of the split train were not synthesised \(rec-"
+    with pytest.raises(InputError, match=message):
         evaluate(copies, EvaluationOptions(("mel_l1",), "Anna", "train"), n_jobs=1)
 
 
 def write_wav_of_another(root: Path, wav: np.ndarray) -> None:
     """A file of the user's, next to the copies of the dataset."""
     write_wav(root / "mine.wav", wav * np.sin(np.arange(3000)), RATE)
-    line = copy_line("mine", root / "mine.wav", dataset="")
+    line = stage_3.copy_line("mine", root / "mine.wav", dataset="")
     write_results(root / "out", [line], [wav])
 
 
 def test_a_mean_over_several_vocoders_is_refused(tmp_path, copies):
-    line = copy_line("rec-001", tmp_path / "data" / "Anna", vocoder="another")
+    line = stage_3.copy_line("rec-001", tmp_path / "data" / "Anna", vocoder="another")
     write_results(copies.folders[0], [line], [np.full(16 * 64, 0.1)])
     with pytest.raises(InputError, match="holds files of several vocoders: a vocoder, another"):
         evaluate(copies, only("mel_l1"), n_jobs=1)
@@ -222,15 +208,10 @@ def test_an_utterance_that_crashes_its_process_is_named(copies, monkeypatch):
 
 @pytest.mark.processes
 def test_processes_give_the_scores_of_one(copies):
-    def in_processes(backend: str) -> EvaluationInputs:
-        preprocess = copies.preprocess
-        fields = {**vars(preprocess), "backend": backend}
-        return replace(copies, preprocess=type(preprocess)(**fields))
-
-    reports = [
-        evaluate(in_processes(backend), only("mel_l1", "mstft"), n_jobs=2)
-        for backend in ("loky", "sequential")
-    ]
+    reports = []
+    for backend in ("loky", "sequential"):
+        inputs = replace(copies, preprocess=replace(copies.preprocess, backend=backend))
+        reports.append(evaluate(inputs, only("mel_l1", "mstft"), n_jobs=2))
     assert reports[0] == reports[1]
 
 
@@ -238,7 +219,7 @@ def write_levels(root: Path, store, **levels: float) -> list[Path]:
     """Copies of the test split at several levels, a folder each."""
     folders = []
     for name, level in levels.items():
-        write_copies(root, store, level).rename(root / name)
+        stage_3.write_copies(root, store, level).rename(root / name)
         folders.append(root / name)
     return folders
 
@@ -341,18 +322,16 @@ def test_a_metric_that_fails_leaves_all_other_scores(copies, monkeypatch, caplog
         raise IndexError("list index out of range")
 
     score = METRICS["mel_l1"].score
-    set_score(
-        monkeypatch, "mel_l1", lambda copy: fail(copy) if len(copy.wav) < 4000 else score(copy)
-    )
-    set_score(monkeypatch, "fpc", fail)
+    failing = {"mel_l1": lambda c: fail(c) if len(c.wav) < 4000 else score(c), "fpc": fail}
+    for name, function in failing.items():
+        set_score(monkeypatch, name, function)
     with caplog.at_level("WARNING", "arion"):
         report = evaluate(copies, EvaluationOptions(checks=("silence",)), n_jobs=1)
     assert report.scores["mel_l1"].n == 1
     assert report.scores["mstft"].n == 2
-    assert (
-        "no mel_l1 of 1 of 2 (fails: IndexError: list index out of range): rec-008" in caplog.text
-    )
-    assert report.skipped["fpc"] == "fails: IndexError: list index out of range"
+    fault = "fails: IndexError: list index out of range"
+    assert f"no mel_l1 of 1 of 2 ({fault}): rec-008" in caplog.text
+    assert report.skipped["fpc"] == fault
     rows = read_jsonl(copies.folders[0] / "scores.jsonl")
     failed = [name for name, why in rows[0]["unscored"].items() if why.startswith("fails")]
     assert failed == ["mel_l1"]
@@ -369,15 +348,13 @@ def test_a_recogniser_that_fails_ends_the_run_at_once_with_the_utterance(copies)
     options = EvaluationOptions(("mel_l1", "wer"), user_models=UserModels(recogniser=recogniser))
     with pytest.raises(InputError) as error:
         evaluation.evaluate(copies, options, 2)
-    line = str(error.value)
-    assert re.match(
-        r"rec-00[89]: \S+:boom fails: OSError: no model \(.*test_evaluate.py, line", line
-    )
-    assert "\n" not in line
+    fault = r"rec-00[89]: \S+:boom fails: OSError: no model \(.*test_evaluate.py, line"
+    assert re.match(fault, str(error.value))
+    assert "\n" not in str(error.value)
 
 
 def test_all_utterances_that_cannot_be_scored_are_listed(tmp_path):
-    folder = write_copies(tmp_path, make_store(tmp_path))
+    folder = stage_3.write_copies(tmp_path, make_store(tmp_path))
     for id in ("rec-008", "rec-009"):
         write_wav(folder / f"{id}.wav", np.full(50, 0.1), RATE)
     inputs = EvaluationInputs((folder,), preprocess_of(tmp_path))
@@ -424,50 +401,31 @@ def test_files_say_what_the_table_says_and_more(tmp_path):
     scored = [UtteranceScores("a", 1.23456, value, flags, unscored)]
     nats, percent = ScoreColumn("mel_l1", "nats", "lower"), ScoreColumn("wer", "%", "lower")
     scores = mean_scores([nats, percent], scored)
-    report = SystemReport(
-        1,
-        1.235,
-        "org/hifigan",
-        scores,
-        {"pesq": "no"},
-        {"silence": 1},
-        {"natural": {"wer": scores["wer"]}},
-    )
+    lists = {"pesq": "no"}, {"silence": 1}, {"natural": {"wer": scores["wer"]}}
+    report = SystemReport(1, 1.235, "org/hifigan", scores, *lists)
     one = System("a", tmp_path, report, {"a": scored[0]})
     evaluation.write_results(Evaluation((one,), (), MelConfig()))
-    assert [json.loads(row) for row in (tmp_path / "scores.jsonl").read_text().splitlines()] == [
-        {
-            "id": "a",
-            "seconds": 1.2346,
-            "mel_l1": 0.123457,
-            "wer": 50.0,
-            "weights": {"mel_l1": 7, "wer": 2},
-            "notes": {"wer": "hello word"},
-            "flags": {"silence": "2 s of it"},
-            "unscored": {"stoi": "no speech"},
-        }
-    ]
+    (row,) = read_jsonl(tmp_path / "scores.jsonl")
+    assert row == {
+        "id": "a", "seconds": 1.2346, "mel_l1": 0.123457, "wer": 50.0,
+        "weights": {"mel_l1": 7, "wer": 2}, "notes": {"wer": "hello word"},
+        "flags": {"silence": "2 s of it"}, "unscored": {"stoi": "no speech"},
+    }  # fmt: skip
     whole = json.loads((tmp_path / "scores.json").read_text())
     assert whole["scores"]["wer"] == {
         "unit": "%", "better": "lower", "mean": 50.0, "low": None, "high": None, "n": 1,
     }  # fmt: skip
     assert whole["references"]["natural"]["wer"] == whole["scores"]["wer"]
     assert whole | {"scores": {}, "references": {}} == {
-        "confidence": 0.95,
-        "utterances": 1,
-        "seconds": 1.235,
-        "vocoder": "org/hifigan",
-        "scores": {},
-        "skipped": {"pesq": "no"},
-        "flags": {"silence": 1},
-        "references": {},
-    }
+        "confidence": 0.95, "utterances": 1, "seconds": 1.235, "vocoder": "org/hifigan",
+        "scores": {}, "skipped": {"pesq": "no"}, "flags": {"silence": 1}, "references": {},
+    }  # fmt: skip
 
 
 def test_the_file_of_a_comparison_has_folders_and_verdicts(tmp_path):
     differences = {"wer": MeanScore("%", "lower", -5.0, -6.0, -4.5, 50)}
     systems = tuple(System(name, tmp_path / name, report(scores={}), {}) for name in ("b", "a"))
-    comparisons = (Comparison("b", "a", differences),)
+    comparisons = (results.Comparison("b", "a", differences),)
     evaluation.write_results(Evaluation(systems, (), MelConfig(), comparisons, tmp_path))
     written = read_json(tmp_path / "comparison.json")
     assert written["confidence"] == 0.95

@@ -3,13 +3,7 @@ from pathlib import Path
 import pytest
 
 from models.evaluation import evaluate
-from models.evaluation.evaluate import (
-    check_applicable,
-    log_skipped,
-    refuse_without_result,
-    select_metrics,
-    without_result,
-)
+from models.evaluation.evaluate import check_applicable, refuse_without_result, without_result
 from models.evaluation.inputs.options import EvaluationOptions
 from processors.metrics import registry
 from processors.metrics.recognition.user_models import UserModels
@@ -23,13 +17,11 @@ def unscored(_: object) -> None:
 
 
 METRICS = (
-    Metric("copied", "copies", unit="nats", better="lower", needs="a whole frame", score=unscored),
-    Metric("paired", "pairs", unit="dB", better="lower", needs="sound", score=unscored),
-    Metric("spoken", "speech", unit="%", better="lower", needs="a text", score=unscored),
-    Metric("distant", "speech", unscored, "lower", packages=("no-such-package",)),
-    Metric(
-        "encoded", "pairs", unscored, "higher", packages=("no-such-encoder",), takes_encoder=True
-    ),
+    Metric("copied", unscored, "lower", "nats", "a whole frame", family="copies"),
+    Metric("paired", unscored, "lower", "dB", "sound", family="pairs"),
+    Metric("spoken", unscored, "lower", "%", "a text", family="speech"),
+    Metric("distant", unscored, "lower", packages=("no-such-package",), family="speech"),
+    Metric("encoded", unscored, "higher", "", "", ("no-such-encoder",), True, family="pairs"),
 )
 CHECKS = (Check(name="quiet", finds="quiet speech", score=lambda *_: None),)
 
@@ -43,7 +35,7 @@ def _records(monkeypatch):
 
 
 def selection_of(*wanted, checks=None):
-    return select_metrics(EvaluationOptions(wanted or ("all",), checks=checks))
+    return evaluate.select_metrics(EvaluationOptions(wanted or ("all",), checks=checks))
 
 
 def utterance(*, recorded: bool = True, **is_copy: bool) -> EvaluatedUtterance:
@@ -107,7 +99,7 @@ def test_what_has_no_result_is_left_out_with_the_reason_of_the_first_utterance(c
 def test_reasons_are_logged_once_for_all_that_share_them(caplog):
     reasons = {"one": {"mcd": "no sound", "fpc": "no sound", "wer": "no text"}, "two": {}}
     with caplog.at_level("INFO", "arion"):
-        log_skipped(selection_of(), reasons)
+        evaluate.log_skipped(selection_of(), reasons)
     assert [record.getMessage() for record in caplog.records] == [
         "one: without mcd, fpc: no sound",
         "one: without wer: no text",

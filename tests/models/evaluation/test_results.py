@@ -6,15 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from models.evaluation.results import (
-    MeanScore,
-    System,
-    SystemReport,
-    compare,
-    estimate,
-    mean_scores,
-    verdict_of,
-)
+from models.evaluation import results
+from models.evaluation.results import MeanScore, System, compare, estimate, mean_scores, verdict_of
 from processors.metrics.records import MetricValue
 from processors.metrics.utterance_scorer import ScoreColumn, UtteranceScores
 
@@ -63,10 +56,8 @@ def test_what_has_no_value_is_not_counted():
         UtteranceScores("b", 1.0, {"mel_l1": MetricValue(2.0), "wer": MetricValue(50.0, 2)}),
     ]
     scores = mean_scores([NATS, WER, ScoreColumn("pesq", "MOS", "higher")], scored)
-    assert [(name, score.mean, score.n) for name, score in scores.items()] == [
-        ("mel_l1", 1.5, 2),
-        ("wer", 50.0, 1),
-    ]
+    means = [(name, score.mean, score.n) for name, score in scores.items()]
+    assert means == [("mel_l1", 1.5, 2), ("wer", 50.0, 1)]
 
 
 def system(name: str, **values: dict[str, MetricValue]) -> System:
@@ -78,7 +69,7 @@ def system(name: str, **values: dict[str, MetricValue]) -> System:
         )
         for id in ids
     }
-    return System(name, Path(name), SystemReport(len(ids), 1.0, "", {}, {}), scored)
+    return System(name, Path(name), results.SystemReport(len(ids), 1.0, "", {}, {}), scored)
 
 
 def noisy(seed: int, mean: float, n: int = 50) -> dict[str, MetricValue]:
@@ -107,9 +98,8 @@ def test_every_two_systems_are_compared_by_utterance():
 
 
 def test_differences_of_words_count_words():
-    first = system(
-        "a", wer={"x": MetricValue(50.0, 2), "y": MetricValue(10.0, 10), "z": MetricValue(0.0, 3)}
-    )
+    values = {"x": MetricValue(50.0, 2), "y": MetricValue(10.0, 10), "z": MetricValue(0.0, 3)}
+    first = system("a", wer=values)
     second = system("b", wer={"x": MetricValue(0.0, 2), "y": MetricValue(20.0, 10)})
     (comparison,) = compare([first, second], [WER, MOS])
     assert set(comparison.differences) == {"wer"}

@@ -31,9 +31,8 @@ from tests.processors.stores import write_finished, write_shard
 from utils.config import to_plain
 from utils.seed import seed_everything
 
-PREPROCESS = PreprocessConfig(
-    sample_rate=8000, n_fft=256, win_length=256, hop_length=64, n_mels=8, f_max=4000
-)
+LENGTHS = {"n_fft": 256, "win_length": 256, "hop_length": 64}  # samples
+PREPROCESS = PreprocessConfig(sample_rate=8000, **LENGTHS, n_mels=8, f_max=4000)
 PHONES = ("AA1", "B", "D", "IY0", "S", "T")
 TEXT = "One two."  # of every recording
 
@@ -48,15 +47,8 @@ def make_features(number: int, speaker: str = "anna") -> Features:
     frames = np.repeat(levels, durations)  # (T,)
     mel = frames[None] + np.arange(8)[:, None] / 8  # (M, T)
     f0 = np.where(frames > 0.3, 100 + 50 * frames, 0.0)
-    return Features(
-        id=f"utt-{number:03d}",
-        speaker=speaker,
-        phones=phones,
-        durations=durations.astype(np.int64),
-        mel=mel.astype(np.float32),
-        f0=f0.astype(np.float32),
-        energy=(1 + frames).astype(np.float32),
-    )
+    arrays = (values.astype(np.float32) for values in (mel, f0, 1 + frames))
+    return Features(f"utt-{number:03d}", speaker, phones, durations.astype(np.int64), *arrays)
 
 
 def hash_of(phone: str) -> float:
@@ -103,34 +95,19 @@ def write_corpus(root: Path, store: Store, lead: int = 0, written=lambda id: Tru
 
 def train_config(**changes: object) -> TrainConfig:
     """fp32, constant rate, no worker processes, nothing logged."""
-    config = TrainConfig(
-        batch_size=3,
-        max_steps=4,
-        adam=AdamConfig(lr=0.01, betas=(0.9, 0.98), eps=1e-8),
-        scheduler="constant",
-        lr_scheduler=ScheduleConfig(),
-        tracker="none",
-        dataloader=DataLoaderConfig(num_worker=0),
-        valid_samples=0,
-        valid_steps=0,
-        score_steps=0,
-        save_steps=0,
-    )
-    return replace(config, **changes)
+    adam, loader = AdamConfig(lr=0.01, betas=(0.9, 0.98), eps=1e-8), DataLoaderConfig(num_worker=0)
+    rates = {"adam": adam, "scheduler": "constant", "lr_scheduler": ScheduleConfig()}
+    nothing = dict.fromkeys(("valid_samples", "valid_steps", "score_steps", "save_steps"), 0)
+    config = TrainConfig(batch_size=3, max_steps=4, tracker="none", dataloader=loader, **rates)
+    return replace(config, **(nothing | changes))
 
 
 def make_data(store: FeatureStore, config: TrainConfig, place: ProcessRank = ProcessRank()):  # noqa: B008
     ids = list(store.ids)
     vocabulary: Vocabulary = arpabet_vocabulary()
     speakers = sorted(set(store.speakers))
-    training = FeatureDataset(
-        [store],
-        [ids[:-4]],
-        vocabulary,
-        speakers,
-        crop_phones=config.crop_phones,
-        seed=config.random_seed,
-    )
+    of_training = {"crop_phones": config.crop_phones, "seed": config.random_seed}
+    training = FeatureDataset([store], [ids[:-4]], vocabulary, speakers, **of_training)
     validation = FeatureDataset([store], [ids[-4:]], vocabulary, speakers)
     collator = partial(collate, log_floor=-11.5)
     return data_of(training, validation, collator, config, place, torch.device("cpu"))
@@ -240,10 +217,9 @@ class TinyTask(Silent):
         return self.losses(batch)
 
     def losses(self, batch):
-        mel_hat, durations_hat = self.networks["model"](
-            batch.phone_ids, batch.durations, batch.mel.shape[2]
-        )
-        frames = length_mask(batch.mel_lengths, batch.mel.shape[2])
+        T = batch.mel.shape[2]
+        mel_hat, durations_hat = self.networks["model"](batch.phone_ids, batch.durations, T)
+        frames = length_mask(batch.mel_lengths, T)
         phones = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
         mel_error = (mel_hat - batch.mel.mT).square().mean(-1)
         duration_error = (durations_hat - batch.durations).square()
@@ -281,9 +257,8 @@ class TinyGan(Silent):
         yield Update("generator", {"gen_adv": LossTerm((adversarial * mask).sum(), "frames")})
 
     def validation_step(self, batch):
-        mask = length_mask(batch.mel_lengths, batch.mel.shape[2])
-        mel_hat, _ = self.networks["generator"](
-            batch.phone_ids, batch.durations, batch.mel.shape[2]
-        )
+        T = batch.mel.shape[2]
+        mask = length_mask(batch.mel_lengths, T)
+        mel_hat, _ = self.networks["generator"](batch.phone_ids, batch.durations, T)
         error = (mel_hat - batch.mel.mT).abs().mean(-1)
         return {"mel": LossTerm((error * mask).sum(), "frames")}

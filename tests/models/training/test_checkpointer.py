@@ -16,15 +16,8 @@ from models.checkpoint.folders import latest_checkpoint, steps_of
 from models.training.observing.scoring import PeriodicScoring
 from models.training.processes import random_states, restore_random_states
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
-from tests.models.training.small_tasks import (
-    PREPROCESS,
-    TinyGan,
-    TinyTask,
-    make_data,
-    make_processed,
-    make_trainer,
-    train_config,
-)
+from tests.models.training import small_tasks
+from tests.models.training.small_tasks import TinyGan, TinyTask, make_processed, make_trainer
 from tests.processes import Process
 from utils.errors import InputError
 
@@ -50,7 +43,8 @@ AVERAGED = {"optimizer": "lamb", "ema_decay": 0.9, "scheduler": "NoamLR"}
 
 def options(**changes):
     """Batches of crops, so that the data draw random numbers, too."""
-    return train_config(**({"batch_size": 4, "crop_phones": 4, "max_steps": 11} | changes))
+    defaults = {"batch_size": 4, "crop_phones": 4, "max_steps": 11}
+    return small_tasks.train_config(**(defaults | changes))
 
 
 def everything(trainer):
@@ -139,12 +133,11 @@ class Rambling(TinyTask):
 
 
 def scoring_of(store):
-    data = make_data(store, options())
+    data = small_tasks.make_data(store, options())
     recorded = LabelledSpeech(0.1 * torch.randn(2000).numpy(), 8000, "", "")
     batches = [data.validation_batch(item) for item in range(2)]
-    return PeriodicScoring(
-        [(batch, recorded) for batch in batches], ["mcd", "v_uv_f1"], PREPROCESS.mel, seconds=99
-    )
+    utterances, mel = [(batch, recorded) for batch in batches], small_tasks.PREPROCESS.mel
+    return PeriodicScoring(utterances, ["mcd", "v_uv_f1"], mel, seconds=99)
 
 
 def test_scores_between_updates_do_not_change_the_run(store, tmp_path):
@@ -192,28 +185,22 @@ def test_weights_of_another_model_are_refused(store, tmp_path):
     task.networks["model"].mel = torch.nn.Linear(6, 9)
     trainer = make_trainer(store, tmp_path / "run", options(), task)
 
-    with pytest.raises(
-        InputError, match=r"saved by another model than that of this config .*size mismatch"
-    ):
+    message = r"saved by another model than that of this config .*size mismatch"
+    with pytest.raises(InputError, match=message):
         trainer.checkpointer.resume(latest_checkpoint(tmp_path / "run"))
+
+
+POSITION, STATE = "trainer_state.json", "training_state.pt"
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        (
-            "trainer_state.json",
-            b"{}",
-            r"trainer_state.json .*\(KeyError\('random'\)\); remove this checkpoint",
-        ),
-        ("trainer_state.json", b"[]", r"trainer_state\.json or another file is damaged"),
-        (
-            "trainer_state.json",
-            b'{"random": [], "step": "x"}',
-            'step is "x", expected a whole numb',
-        ),
-        ("training_state.pt", b"", "not a file of tensors .*; remove this checkpoint"),
-        ("training_state.pt", None, "not a file of tensors .*; remove this checkpoint"),
+        (POSITION, b"{}", r"state.json .*\(KeyError\('random'\)\); remove this checkpoint"),
+        (POSITION, b"[]", r"trainer_state\.json or another file is damaged"),
+        (POSITION, b'{"random": [], "step": "x"}', 'step is "x", expected a whole numb'),
+        (STATE, b"", "not a file of tensors .*; remove this checkpoint"),
+        (STATE, None, "not a file of tensors .*; remove this checkpoint"),
     ],
 )
 def test_a_damaged_state_is_an_error_that_names_it(store, tmp_path, name, content, message):

@@ -25,40 +25,22 @@ from processors.extraction.fingerprint import Fingerprint, write_fingerprint
 from processors.records import WordPhones
 from processors.text.symbols import MARKS
 from processors.text.voice_phones import arpabet_vocabulary, nvidia_vocabulary
-from tests.models.training.small_tasks import (
-    PREPROCESS,
-    FeatureStore,
-    make_data,
-    make_features,
-    make_processed,
-    train_config,
-    write_voice_config,
-)
+from tests.models.training import small_tasks
+from tests.models.training.small_tasks import PREPROCESS, make_data, make_processed, train_config
+from tests.models.vocoder.small_hifigan import write_vocoder_config
 from tests.processors.mel_wavs import FRAMES, MEL, make_mel_wav_store
 from tests.processors.stores import write_finished, write_shard
-from utils.config import to_plain
 from utils.errors import InputError
 
 FEW = (
-    "train.synthetic_utterances=4",
-    "train.batch_size=1",
-    "train.max_steps=4",
-    "train.log_steps=1",
-    "train.valid_steps=1",
-    "train.save_steps=0",
-    "train.valid_samples=0",
-    "train.cut_mel_frame=16",
-    "train.tracker=none",
-    "train.mixed_precision=fp32",
-    "train.dataloader.num_worker=0",
-    # a rate at which four updates are enough
-    "train.scheduler=constant",
-    "train.lr_scheduler.num_warmup=4000",  # the defaults, which it does not read
-    "train.lr_scheduler.gamma=0.999",
-    "train.lr_scheduler.milestones=[]",
-    "train.optimizer=adam",
-    "train.adam.lr=0.01",
-    "train.adam.weight_decay=0",
+    *(f"train.{key}=4" for key in ("synthetic_utterances", "max_steps")),
+    *(f"train.{key}=1" for key in ("batch_size", "log_steps", "valid_steps")),
+    *("train.save_steps=0", "train.valid_samples=0", "train.dataloader.num_worker=0"),
+    *("train.cut_mel_frame=16", "train.tracker=none", "train.mixed_precision=fp32"),
+    # a rate at which four updates are enough; the defaults of keys that it does not read
+    *("train.scheduler=constant", "train.lr_scheduler.num_warmup=4000"),
+    *("train.lr_scheduler.gamma=0.999", "train.lr_scheduler.milestones=[]"),
+    *("train.optimizer=adam", "train.adam.lr=0.01", "train.adam.weight_decay=0"),
 )
 
 
@@ -117,10 +99,8 @@ def test_batches_hold_short_and_long_utterances_with_durations_that_fit(tmp_path
     [("letters", {"a", "<space>", "'"}), ("espeak", {"AA1"}), ("nvidia_english", {"@AA1", "A"})],
 )
 def test_the_symbols_are_of_the_kind_that_the_text_has(extractor, phones, tmp_path):
-    config = generated_config_of(
-        tmp_path, "tacotron2", f"preprocess.text.phone_extractor={extractor}"
-    )
-    assets = collect_assets(config)
+    text = f"preprocess.text.phone_extractor={extractor}"
+    assets = collect_assets(generated_config_of(tmp_path, "tacotron2", text))
     assert phones < set(assets.vocabulary.symbols)
     assert assets.trained_phones == set(assets.vocabulary.symbols) - set(MARKS[:1])
 
@@ -142,22 +122,10 @@ def test_resuming_on_other_data_is_refused(tmp_path):
 
 
 CPU = torch.device("cpu")
-VOCODER_PREPROCESS = {
-    **{"sample_rate": 8000, "n_fft": 256, "win_length": 256, "hop_length": 64, "n_mels": 8},
-    **{"f_max": 4000, "mel_padding": "hifigan"},
-}
-GENERATOR = {
-    "resblock": "2",
-    "upsample_rates": [8, 8],
-    "upsample_kernel_sizes": [16, 16],
-    "upsample_initial_channel": 8,
-    "resblock_kernel_sizes": [3],
-    "resblock_dilation_sizes": [[1, 2]],
-}
 
 
 def config_of(root, *overrides):
-    return load_config(write_voice_config(root), overrides)
+    return load_config(small_tasks.write_voice_config(root), overrides)
 
 
 def test_assets_come_from_all_datasets(tmp_path):
@@ -207,7 +175,7 @@ def test_the_vocabulary_with_espeak_is_the_phones_of_the_data(tmp_path):
 def test_the_trained_phones_are_those_of_the_training_split(tmp_path):
     folder = tmp_path / "data" / "mini"
     make_processed(folder)
-    rare = [make_features(i) for i in range(14)]
+    rare = [small_tasks.make_features(i) for i in range(14)]
     splits = read_splits(folder)
     for features, name in ((splits.valid[0], "OY1"), (splits.train[0], "ZH")):
         position = [item.id for item in rare].index(features)
@@ -230,13 +198,12 @@ def test_features_of_another_mel_are_refused(tmp_path):
 @pytest.mark.parametrize("n_workers", [0, 1])
 def test_a_faulty_utterance_is_named_in_one_line(tmp_path, n_workers):
     make_processed(tmp_path)
-    broken = [make_features(i) for i in range(14)]
+    broken = [small_tasks.make_features(i) for i in range(14)]
     broken[3].durations[0] += 1
-    write_index(
-        tmp_path, write_shard(tmp_path / "features" / "s.safetensors", broken, PREPROCESS.mel)
-    )
+    shard = tmp_path / "features" / "s.safetensors"
+    write_index(tmp_path, write_shard(shard, broken, PREPROCESS.mel))
     config = train_config(dataloader=DataLoaderConfig(num_worker=n_workers))
-    data = make_data(FeatureStore(tmp_path), config)
+    data = make_data(small_tasks.FeatureStore(tmp_path), config)
 
     with pytest.raises(InputError, match=r"^utt-003: durations sum to \d+ .*; run stage 1 again$"):
         list(windows(data.train, 1))
@@ -338,26 +305,16 @@ def test_data_that_stage_1_did_not_finish_are_refused(tmp_path):
     folder = tmp_path / "data" / "mini"
     make_processed(folder)
     write_fingerprint(folder, Fingerprint({}, {}, "", {}, finished=False))
-    with pytest.raises(
-        InputError, match=r"mini/fingerprint\.json: stage 1 was not finished by this version"
-    ):
+    message = r"mini/fingerprint\.json: stage 1 was not finished by this version"
+    with pytest.raises(InputError, match=message):
         collect_assets(config_of(tmp_path))
 
 
 def vocoder_config_of(root, *overrides, dataset=("mini",), **train):
-    plain = {
-        "task": "vocoder",
-        "model_type": "HiFiGAN",
-        "dataset": list(dataset),
-        "dataset_path": dict.fromkeys(dataset, "corpus"),
-        "log_dir": str(root / "ckpts"),
-        "model": {"generator": GENERATOR},
-        "preprocess": VOCODER_PREPROCESS | {"processed_dir": str(root / "data")},
-        "train": to_plain(train_config(cut_mel_frame=16, **train)),
-    }
-    path = root / "exp_config.json"
-    path.write_text(json.dumps(plain))
-    return load_config(path, overrides)
+    path = write_vocoder_config(root, **({"batch_size": 3, "cut_mel_frame": 16} | train))
+    names, paths = json.dumps(dataset), json.dumps(dict.fromkeys(dataset, "corpus"))
+    settings = (f"dataset={names}", f"dataset_path={paths}", "preprocess.mel_padding=hifigan")
+    return load_config(path, [*settings, *overrides])
 
 
 @pytest.fixture
@@ -393,19 +350,15 @@ def test_an_epoch_holds_one_segment_of_every_training_recording(recorded):
 
 
 def test_processes_share_an_epoch(recorded):
-    parts = [
-        load(vocoder_config_of(recorded, batch_size=2), ProcessRank(rank, 2)) for rank in range(2)
-    ]
+    config = vocoder_config_of(recorded, batch_size=2)
+    parts = [load(config, ProcessRank(rank, 2)) for rank in range(2)]
     ids = [id for part in parts for batch in part.train for id in batch.ids]
     assert len(parts[0].sampler) == len(parts[1].sampler)
     assert sorted(ids) == [f"rec-{number:03d}" for number in range(6)]
 
 
 def test_an_interrupted_epoch_continues_with_the_same_segments(recorded):
-    whole, rest = (
-        load(vocoder_config_of(recorded, batch_size=2)),
-        load(vocoder_config_of(recorded, batch_size=2)),
-    )
+    whole, rest = (load(vocoder_config_of(recorded, batch_size=2)) for _ in range(2))
     whole.sampler.set_epoch(5)
     expected = list(whole.train)
     rest.sampler.set_epoch(5, start=1)
@@ -470,10 +423,8 @@ def make_mixed(root):
     folder = root / "data" / "mini"
     make_processed(folder)
     words = (WordPhones(0, 1, 3, ("AA1", "B")),)
-    items = [
-        replace(make_features(i), phones=LETTERS, durations=None, word_phones=words)
-        for i in range(14)
-    ]
+    changes = {"phones": LETTERS, "durations": None, "word_phones": words}
+    items = [replace(small_tasks.make_features(i), **changes) for i in range(14)]
     write_index(folder, write_shard(folder / "features" / "s.safetensors", items, PREPROCESS.mel))
     (folder / "phones.json").write_text(json.dumps(dict.fromkeys(LETTERS, 1)))
     write_finished(folder, aligner="learned")
@@ -505,6 +456,5 @@ def test_the_vocabulary_of_letters_has_marks_boundary_and_letters(tmp_path):
 def test_the_vocabulary_of_a_symbol_set_is_that_set(tmp_path):
     make_mixed(tmp_path)
     symbols = (MIXED[0], "preprocess.text.phone_extractor=nvidia_english")
-    assert collect_assets(config_of(tmp_path, *symbols)).vocabulary == nvidia_vocabulary(
-        "nvidia_english"
-    )
+    vocabulary = collect_assets(config_of(tmp_path, *symbols)).vocabulary
+    assert vocabulary == nvidia_vocabulary("nvidia_english")

@@ -15,14 +15,8 @@ from models.training.execution import profiled
 from models.tts import fastpitch, fastspeech2, flowspeech, tacotron2
 from processors.text.voice_phones import arpabet_vocabulary
 from tests.models.compiled import set_backend
-from tests.models.training.small_tasks import (
-    PREPROCESS,
-    TinyTask,
-    make_data,
-    make_processed,
-    make_trainer,
-    train_config,
-)
+from tests.models.training import small_tasks
+from tests.models.training.small_tasks import PREPROCESS, TinyTask, make_trainer, train_config
 from tests.models.tts import test_fastpitch, test_fastspeech2, test_flowspeech, test_tacotron2
 from tests.models.tts.batches import PITCH
 
@@ -42,7 +36,7 @@ def _eager(monkeypatch):
 
 @pytest.fixture
 def store(tmp_path):
-    return make_processed(tmp_path / "data", n_utterances=24)
+    return small_tasks.make_processed(tmp_path / "data", n_utterances=24)
 
 
 def small_model(name):
@@ -51,9 +45,8 @@ def small_model(name):
         return TinyTask()
     package, tests, statistics = MODELS.get(name, (tacotron2, test_tacotron2, ()))
     torch.manual_seed(0)
-    network = vars(package)[name](
-        tests.SMALL, len(arpabet_vocabulary()), PREPROCESS.mel, *statistics
-    )
+    sizes = tests.SMALL, len(arpabet_vocabulary()), PREPROCESS.mel
+    network = vars(package)[name](*sizes, *statistics)
     return vars(package)[f"{name}Task"](network, Assets(PREPROCESS.mel))
 
 
@@ -92,10 +85,11 @@ def test_with_dynamic_shapes_one_graph_serves_all_batches_but_single_utterances(
 def test_fixed_shapes_give_the_update_of_the_same_batches_without_them(store, tmp_path):
     weights = []
     for shapes in (BUCKETS, {}):
-        data = make_data(store, train_config(**BUCKETS))
+        data = small_tasks.make_data(store, train_config(**BUCKETS))
         config = train_config(max_steps=0, max_epoch=2, **shapes)
         if not shapes:  # the same utterances in each batch, without padding to a shape
-            data.train.dataset.collator = make_data(store, config).train.dataset.collator
+            plain = small_tasks.make_data(store, config)
+            data.train.dataset.collator = plain.train.dataset.collator
         trainer = make_trainer(store, tmp_path / str(len(shapes)), config, data=data)
         trainer.fit()
         weights.append(trainer.run.task.networks["model"].state_dict())

@@ -17,10 +17,8 @@ def test_the_optimizer_has_the_config_and_leaves_frozen_parameters_out(name, kin
     network = nn.Linear(2, 2)
     network.bias.requires_grad_(False)
     norm = {"max_grad_norm": 3.0} if name == "lamb" else {}
-    config = train_config(
-        optimizer=name,
-        adam=AdamConfig(lr=0.1, betas=(0.8, 0.9), eps=1e-6, weight_decay=0.2, **norm),
-    )
+    adam = AdamConfig(lr=0.1, betas=(0.8, 0.9), eps=1e-6, weight_decay=0.2, **norm)
+    config = train_config(optimizer=name, adam=adam)
     optimizer = build_optimizer(network, config)
     (group,) = optimizer.param_groups
 
@@ -54,14 +52,9 @@ def test_weights_decay_and_biases_and_norms_do_not(name):
     }
     decayed = {key for key, parameter in network.named_parameters() if decays[parameter]}
 
-    assert decayed == {
-        "embedding.weight",
-        "conv.parametrizations.weight.original0",
-        "conv.parametrizations.weight.original1",
-        "lstm.weight_ih_l0",
-        "lstm.weight_hh_l0",
-        "bias_map.weight",
-    }
+    conv = {f"conv.parametrizations.weight.original{n}" for n in (0, 1)}
+    lstm = {"lstm.weight_ih_l0", "lstm.weight_hh_l0"}
+    assert decayed == {"embedding.weight", "bias_map.weight", *conv, *lstm}
     assert set(decays.values()) == {0.0, 0.2}
     assert decays.keys() == set(network.parameters())
 
@@ -85,13 +78,8 @@ def test_without_weight_decay_there_is_one_group():
     assert group["params"] == list(network.parameters())
 
 
-SETTINGS = {
-    "lr": 0.02,
-    "betas": (0.9, 0.98),
-    "eps": 1e-9,
-    "weight_decay": 1e-2,
-    "max_grad_norm": 1.0,
-}
+SETTINGS = {"lr": 0.02, "betas": (0.9, 0.98), "eps": 1e-9, "weight_decay": 1e-2}
+SETTINGS["max_grad_norm"] = 1.0
 
 
 def norm(values):
@@ -238,9 +226,8 @@ def test_each_group_has_its_own_weight_decay():
 
 
 def rate(update, epoch=0, last=100, *, scheduler, **schedule):
-    config = train_config(
-        adam=AdamConfig(lr=0.5), scheduler=scheduler, lr_scheduler=ScheduleConfig(**schedule)
-    )
+    keys, adam = ScheduleConfig(**schedule), AdamConfig(lr=0.5)
+    config = train_config(adam=adam, scheduler=scheduler, lr_scheduler=keys)
     return learning_rate(config, update, epoch, last)
 
 
@@ -255,9 +242,8 @@ def test_noam_rises_linearly_and_falls_with_the_square_root():
 
 def test_noam_is_the_schedule_of_nvidias_fastpitch():
     """0.1 * n / 1000^1.5 up to update 1000, then 0.1 / sqrt(n)."""
-    config = train_config(
-        adam=AdamConfig(lr=0.1), scheduler="NoamLR", lr_scheduler=ScheduleConfig(num_warmup=1000)
-    )
+    adam, warmup = AdamConfig(lr=0.1), ScheduleConfig(num_warmup=1000)
+    config = train_config(adam=adam, scheduler="NoamLR", lr_scheduler=warmup)
     found = {n: learning_rate(config, n, 0, 0) for n in (1, 500, 999, 1000, 1001, 4000, 230_000)}
 
     for n, rate in found.items():
@@ -268,9 +254,8 @@ def test_noam_is_the_schedule_of_nvidias_fastpitch():
 
 
 def test_exponential_falls_by_epoch():
-    rates = [rate(5, epoch, scheduler="exponential", gamma=0.5) for epoch in (0, 1, 3)]
-
-    assert rates == [0.5, 0.25, 0.0625]
+    for epoch, expected in ((0, 0.5), (1, 0.25), (3, 0.0625)):
+        assert rate(5, epoch, scheduler="exponential", gamma=0.5) == expected
 
 
 @pytest.mark.parametrize("power", [1.0, 2.0, 0.5])
@@ -287,15 +272,18 @@ def test_polynomial_falls_to_its_end(power):
 
 
 def test_polynomial_of_power_one_without_an_end_is_linear():
-    options = {"num_warmup": 20}
-    updates = range(1, 120)
-
-    assert [rate(u, scheduler="polynomial", **options) for u in updates] == pytest.approx(
-        [rate(u, scheduler="linear", **options) for u in updates]
+    polynomial, linear = (
+        [rate(update, scheduler=name, num_warmup=20) for update in range(1, 120)]
+        for name in ("polynomial", "linear")
     )
+    assert polynomial == pytest.approx(linear)
 
 
 EIGHTH = 1 + math.cos(math.pi / 4)  # of a turn
+TO_A_TENTH = {"num_warmup": 20, "decay_steps": 40, "end_lr": 0.1}
+SQUARED = {"num_warmup": 20, "decay_steps": 60, "end_lr": 0.1, "power": 2.0}
+BY_STEPS = {"gamma": 0.5, "num_warmup": 4, "decay_steps": 10}
+IN_STEPS = {"num_warmup": 4, "gamma": 0.3, "milestones": (9, 20)}
 
 
 @pytest.mark.parametrize(
@@ -304,30 +292,18 @@ EIGHTH = 1 + math.cos(math.pi / 4)  # of a turn
         ("constant", {}, {1: 0.5, 99: 0.5}),
         ("linear", {"num_warmup": 20}, {10: 0.25, 20: 0.5, 60: 0.25, 100: 0, 200: 0}),
         ("polynomial", {"num_warmup": 20}, {10: 0.25, 20: 0.5, 60: 0.25, 100: 0, 200: 0}),
-        (
-            "polynomial",
-            {"num_warmup": 20, "decay_steps": 60, "end_lr": 0.1, "power": 2.0},
-            {10: 0.25, 20: 0.5, 50: 0.1 + 0.4 * 0.5**2, 80: 0.1, 99: 0.1},
-        ),
+        ("polynomial", SQUARED, {10: 0.25, 20: 0.5, 50: 0.1 + 0.4 * 0.5**2, 80: 0.1, 99: 0.1}),
         ("NoamLR", {"num_warmup": 4}, {1: 0.0625, 4: 0.25, 16: 0.125}),
         ("cosine", {"num_warmup": 20}, {10: 0.25, 20: 0.5, 40: 0.25 * EIGHTH, 60: 0.25, 100: 0}),
         (
             "cosine",
-            {"num_warmup": 20, "decay_steps": 40, "end_lr": 0.1},
+            TO_A_TENTH,
             {10: 0.25, 20: 0.5, 30: 0.1 + 0.2 * EIGHTH, 40: 0.3, 60: 0.1, 90: 0.1},
         ),
         ("exponential", {"gamma": 0.5}, {5: 0.0625}),  # of epoch 3
-        (
-            "exponential",
-            {"gamma": 0.5, "num_warmup": 4, "decay_steps": 10},
-            {1: 0.125, 4: 0.5, 14: 0.25, 19: 0.5 * 0.5**1.5, 24: 0.125},
-        ),
+        ("exponential", BY_STEPS, {1: 0.125, 4: 0.5, 14: 0.25, 19: 0.5 * 0.5**1.5, 24: 0.125}),
         ("multistep", {"gamma": 0.1, "milestones": (10,)}, {10: 0.5, 11: 0.05}),
-        (
-            "NoamLR",
-            {"num_warmup": 4, "gamma": 0.3, "milestones": (9, 20)},
-            {9: 0.5 / 3, 16: 0.5 / 4 * 0.3, 25: 0.5 / 5 * 0.09},
-        ),
+        ("NoamLR", IN_STEPS, {9: 0.5 / 3, 16: 0.5 / 4 * 0.3, 25: 0.5 / 5 * 0.09}),
     ],
 )
 def test_rates_are_those_of_the_schedule(scheduler, keys, rates):
@@ -341,14 +317,8 @@ def test_rates_are_those_of_the_schedule(scheduler, keys, rates):
 )
 def test_keys_that_a_schedule_reads_change_its_rates(scheduler):
     """All others, and no others, are named by `unread_keys`."""
-    changes = {
-        "num_warmup": 30,
-        "decay_steps": 25,
-        "end_lr": 0.2,
-        "power": 3.0,
-        "gamma": 0.4,
-        "milestones": (35,),
-    }
+    changes = {"num_warmup": 30, "decay_steps": 25, "end_lr": 0.2, "power": 3.0}
+    changes |= {"gamma": 0.4, "milestones": (35,)}
     start = {
         "multistep": {"milestones": (12,)},
         "NoamLR": {"num_warmup": 4, "milestones": (12,)},

@@ -12,14 +12,10 @@ from models.base.registry import load_config
 from models.checkpoint.folders import fault_of, steps_of
 from models.checkpoint.loading import load_model
 from models.training import run as run_module
-from models.training.run import _facts
+from models.training.folder import shared_facts
 from processors.dataset.store import FeatureStore
-from tests.models.training.small_tasks import (
-    make_features,
-    make_processed,
-    write_corpus,
-    write_voice_config,
-)
+from tests.models.training import small_tasks
+from tests.models.training.small_tasks import make_processed, write_corpus, write_voice_config
 from tests.worlds.experiments import train_anew, trained_voice
 from utils.errors import InputError
 from utils.locks import locked
@@ -59,18 +55,14 @@ def test_an_experiment_is_self_contained(root, monkeypatch):
     assert fault_of(folder / "checkpoints" / "step-00000004") == ""
     assert config["preprocess"]["processed_dir"] == "data"
     assert str(root) not in (folder / "config.json").read_text()
-    assert json.loads((folder / "speakers.json").read_text()) == [
-        {"name": "anna", "language": "en-us"},
-        {"name": "ben", "language": "en-us"},
-    ]
+    speakers = [{"name": name, "language": "en-us"} for name in ("anna", "ben")]
+    assert json.loads((folder / "speakers.json").read_text()) == speakers
 
 
 def test_two_runs_of_one_name_at_a_time_are_refused(root):
     folder = root / "ckpts" / "voice"
-    with (
-        locked(folder, ""),
-        pytest.raises(InputError, match="is using it; wait for its end, or give another --n"),
-    ):
+    message = "is using it; wait for its end, or give another --n"
+    with locked(folder, ""), pytest.raises(InputError, match=message):
         run(root)
     assert [path.name for path in folder.iterdir()] == [".lock"]
     run(root)
@@ -137,10 +129,8 @@ def test_a_moving_average_is_resumed_and_is_what_another_run_starts_from(root, m
     raw = load_model(folder, overrides=["inference.ema=false"])
     assert steps_of(folder / "checkpoints")[0] == 1
     assert fault_of(folder / "checkpoints" / "step-00000005") == ""
-    assert (
-        "| weights | moving average over the updates, decay 0.5 |"
-        in (folder / "README.md").read_text()
-    )
+    card = (folder / "README.md").read_text()
+    assert "| weights | moving average over the updates, decay 0.5 |" in card
 
     same = load_model(root / "ckpts" / "whole").network.state_dict()
     assert all(torch.equal(same[name], t) for name, t in spoken.network.state_dict().items())
@@ -159,25 +149,15 @@ def test_the_average_is_neither_added_nor_removed_on_resume(trained):
 
 
 def test_keys_that_change_the_updates_cannot_change_on_resume(trained):
-    with pytest.raises(
-        InputError, match=r"\.n_encoder_layers was 1, is 2; train\.batch_size was 3, is 4; undo"
-    ):
-        run(
-            trained,
-            "train.batch_size=4",
-            "model.transformer.n_encoder_layers=2",
-            "train.log_steps=7",
-            "train.dataloader.num_worker=1",
-            resume=True,
-        )
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"), [({"resume": True}, "no checkpoint to continue from")]
-)
-def test_flags_that_do_not_fit_are_refused(root, flags, message):
+    changed = ("train.batch_size=4", "model.transformer.n_encoder_layers=2")
+    message = r"\.n_encoder_layers was 1, is 2; train\.batch_size was 3, is 4; undo"
     with pytest.raises(InputError, match=message):
-        run(root, **flags)
+        run(trained, *changed, "train.log_steps=7", "train.dataloader.num_worker=1", resume=True)
+
+
+def test_flags_that_do_not_fit_are_refused(root):
+    with pytest.raises(InputError, match="no checkpoint to continue from"):
+        run(root, resume=True)
     assert not (root / "ckpts").exists()
 
 
@@ -288,7 +268,7 @@ def test_the_log_has_the_run_its_configuration_and_the_global_batch(root, caplog
         run(root, 'train.tracker=["jsonl"]', "train.log_steps=1", *overrides)
     path = root / "ckpts" / "voice" / "log" / "metrics.jsonl"
     first, *rows = [json.loads(line) for line in path.read_text().splitlines()]
-    frames = [make_features(number).mel.shape[1] for number in range(10)]
+    frames = [small_tasks.make_features(number).mel.shape[1] for number in range(10)]
 
     assert (first["run"], first["step"]) == ("voice", 0)
     assert first["config"]["train.gradient_accumulation_step"] == 2
@@ -344,14 +324,13 @@ def test_without_the_corpus_training_runs_without_scores(root, caplog):
     lines = [line for line in caplog.messages if "score" in line]
     assert len(lines) == 2
     assert re.search(r": utt-01\d\.wav: cannot be opened", lines[0])
-    assert re.fullmatch(
-        r"no scores during training: utt-01\d is not in .*manifest\.jsonl", lines[1]
-    )
+    lack = r"no scores during training: utt-01\d is not in .*manifest\.jsonl"
+    assert re.fullmatch(lack, lines[1])
 
 
 def test_what_differs_between_machines_is_left_out_of_what_they_agree_on(root):
     config = load_config(write_voice_config(root), ["train.max_steps=7"])
-    facts = _facts(config, "plan", 0)
+    facts = shared_facts(config, "plan", 0)
 
     assert facts["train.max_steps"] == 7
     assert facts["the data of stage 1"] == "plan"

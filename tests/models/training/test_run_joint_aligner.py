@@ -22,15 +22,8 @@ from utils.errors import InputError
 
 LEARNED = "preprocess.aligner=learned"
 SIZES = ("model.aligner.hidden=8", "model.aligner.attention_channels=8")
-SCHEDULE = tuple(
-    f"model.aligner.{key}"
-    for key in (
-        "prior_end=1",
-        "binarization_weight=1",
-        "binarization_start=2",
-        "binarization_warmup=4",
-    )
-)
+KEYS = ("prior_end=1", "binarization_weight=1", "binarization_start=2", "binarization_warmup=4")
+SCHEDULE = tuple(f"model.aligner.{key}" for key in KEYS)
 
 
 AVERAGED = {"FastSpeech2": (), "FlowSpeech": ("train.ema_decay=0.9",)}  # as in the recipes
@@ -73,9 +66,8 @@ def test_the_exported_network_is_the_same_as_with_another_aligner(root):
     assert voice.network.state_dict().keys() == plain.state_dict().keys()
     stored = load_file(voice.folder / "model.safetensors")
     assert stored.keys() == plain.state_dict().keys()
-    out = voice.network.infer(
-        torch.tensor([[1, 2, 3]]), torch.tensor([3]), speaker_ids=torch.tensor([1])
-    )
+    ids, lengths, speakers = (torch.tensor(values) for values in ([[1, 2, 3]], [3], [1]))
+    out = voice.network.infer(ids, lengths, speaker_ids=speakers)
     assert out.mel.isfinite().all()
 
 
@@ -87,9 +79,8 @@ def test_a_resumed_run_is_bit_equal_to_an_uninterrupted_one(root, stop):
     whole, parts = (tensors_of(root / "ckpts" / name) for name in ("voice", f"parts-{stop}"))
     assert whole.keys() == parts.keys()
     assert all(torch.equal(whole[name], parts[name]) for name in whole)
-    first = load_file(
-        step_folder(root / "ckpts" / "voice" / "checkpoints", 2) / "aligner.safetensors"
-    )
+    second_update = step_folder(root / "ckpts" / "voice" / "checkpoints", 2)
+    first = load_file(second_update / "aligner.safetensors")
     assert any(not torch.equal(first[n], whole[f"aligner.{n}"]) for n in first)
 
 
@@ -107,18 +98,15 @@ def test_losses_of_the_aligner_are_in_the_log_and_do_not_choose_the_best(root, c
 
 def test_bf16_training_logs_figures_of_alignments_and_curves(root):
     pytest.importorskip("tensorboard")
-    run(
-        root, "train.mixed_precision=bf16", "train.tracker=tensorboard", "train.valid_samples=1",
-        "train.max_steps=2", "train.log_steps=1", name="seen",
-    )  # fmt: skip
+    logged = ("train.tracker=tensorboard", "train.valid_samples=1", "train.log_steps=1")
+    run(root, "train.mixed_precision=bf16", *logged, "train.max_steps=2", name="seen")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     (folder,) = {path.parent for path in (root / "ckpts/seen").rglob("events.out.*")}
     events = EventAccumulator(str(folder)).Reload()
     assert any(name.endswith("/alignment") for name in events.Tags()["images"])
-    assert {"train/forward_sum", "train/binarization", "valid/forward_sum"} <= set(
-        events.Tags()["scalars"]
-    )
+    expected = {"train/forward_sum", "train/binarization", "valid/forward_sum"}
+    assert expected <= set(events.Tags()["scalars"])
 
 
 def test_scores_during_training_need_no_durations_of_recordings(root, caplog):
@@ -148,9 +136,8 @@ def test_a_published_voice_loads_without_the_aligner(root, tmp_path):
     with pytest.raises(InputError, match=r"aligner\.safetensors is missing.*--with_discriminators"):
         load_joint_aligner(load_model(published))
     whole = tmp_path / "whole"
-    export_experiment(
-        root / "ckpts" / "voice", whole, "voice", licence=None, with_discriminators=True
-    )
+    voice = root / "ckpts" / "voice"
+    export_experiment(voice, whole, "voice", licence=None, with_discriminators=True)
     assert (whole / "aligner.safetensors").exists()
 
 

@@ -49,9 +49,8 @@ def test_a_vocoder_becomes_an_experiment_with_curves_audio_and_figures(root):
     events.Reload()
     tags = events.Tags()
 
-    assert {"valid/mel_l1", "valid/stft", "train/disc_fake", "train/frames_per_s"} < set(
-        tags["scalars"]
-    )
+    curves = {"valid/mel_l1", "valid/stft", "train/disc_fake", "train/frames_per_s"}
+    assert curves < set(tags["scalars"])
     assert {"train/grad_norm/generator", "train/grad_norm/discriminator"} < set(tags["scalars"])
     assert tags["audio"] == [f"samples/rec-008/{name}" for name in ("recorded", "synthesised")]
     assert tags["images"] == ["samples/rec-008/mels"]
@@ -81,9 +80,8 @@ def test_resynthesis_is_scored_and_the_card_has_the_scores(root, caplog):
     assert [line.partition(":")[0] for line in lines] == ["update 1", "update 2"]
     assert re.search(r"mel_l1 [\d.]+, mcd [\d.]+ \([\d.]+ s\)$", lines[0])
     # both recordings are whole and about as long: the score is close to the loss of that name
-    loss, score = (
-        float(re.search(rf" {name} ([\d.]+)", card)[1]) for name in ("mel_l1", "score/mel_l1")
-    )
+    found = (re.search(rf" {name} ([\d.]+)", card)[1] for name in ("mel_l1", "score/mel_l1"))
+    loss, score = map(float, found)
     assert score == pytest.approx(loss, rel=0.05)
 
 
@@ -155,10 +153,8 @@ def test_folded_weights_initialise_a_generator_that_trains(trained):
     plain = load_model(folder).network.state_dict()
     published = trained / "published"
     published.mkdir()
-    save_file(
-        adapt_weight_norm(load_file(newest / "model.safetensors"), plain),
-        published / "model.safetensors",
-    )
+    weights = adapt_weight_norm(load_file(newest / "model.safetensors"), plain)
+    save_file(weights, published / "model.safetensors")
     for name in ("config.json", "audio.json"):
         (published / name).write_bytes((folder / name).read_bytes())
     assert not any("original" in name for name in load_file(published / "model.safetensors"))

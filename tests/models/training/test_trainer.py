@@ -18,14 +18,11 @@ from models.training.observing.scoring import ScoringResult
 from models.training.observing.tracker import Validation
 from models.training.run import Run
 from models.training.trainer import Trainer
-from tests.models.training.small_tasks import (
-    TinyGan,
-    TinyTask,
-    make_processed,
-    make_trainer,
-    train_config,
-)
+from tests.models.training import small_tasks
+from tests.models.training.small_tasks import TinyTask, make_processed, make_trainer, train_config
 from utils.errors import InputError
+
+VALIDATE = "models.training.observing.observer.validate"
 
 
 @pytest.fixture
@@ -76,12 +73,8 @@ def test_steps_count_updates_not_micro_batches(store, checkpoints):
 
 
 def test_the_rate_of_each_update_is_that_of_the_schedule(store, checkpoints):
-    config = train_config(
-        max_steps=3,
-        scheduler="linear",
-        adam=AdamConfig(lr=0.4),
-        lr_scheduler=ScheduleConfig(num_warmup=2),
-    )
+    schedule, adam = ScheduleConfig(num_warmup=2), AdamConfig(lr=0.4)
+    config = train_config(max_steps=3, scheduler="linear", adam=adam, lr_scheduler=schedule)
     rates = []
 
     class RateRecorder(TinyTask):
@@ -96,18 +89,13 @@ def test_the_rate_of_each_update_is_that_of_the_schedule(store, checkpoints):
 
 
 def test_a_gan_trains_both_networks_and_exports_one(store, checkpoints):
-    task = TinyGan(torch.float32)
-    before = {
-        name: [p.clone() for p in network.parameters()] for name, network in task.networks.items()
-    }
+    task = small_tasks.TinyGan(torch.float32)
+    parameters = {name: list(network.parameters()) for name, network in task.networks.items()}
+    before = {name: [p.clone() for p in values] for name, values in parameters.items()}
     make_trainer(store, checkpoints, train_config(max_steps=2), task).fit()
 
-    for name, network in task.networks.items():
-        moved = [
-            not torch.equal(old, new)
-            for old, new in zip(before[name], network.parameters(), strict=True)
-        ]
-        assert any(moved), name
+    for name, values in parameters.items():
+        assert not all(map(torch.equal, before[name], values)), name
     saved = {path.name for path in (checkpoints / "step-00000002").iterdir()}
     assert {"model.safetensors", "discriminator.safetensors"} < saved
 
@@ -115,9 +103,7 @@ def test_a_gan_trains_both_networks_and_exports_one(store, checkpoints):
 def test_the_last_checkpoints_and_the_best_are_kept(store, checkpoints, monkeypatch, caplog):
     config = train_config(max_steps=9, save_steps=2, valid_steps=1, keep_last=2)
     losses = iter([5.0, 4.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])
-    monkeypatch.setattr(
-        "models.training.observing.observer.validate", lambda *_: Validation(next(losses), {}, {})
-    )
+    monkeypatch.setattr(VALIDATE, lambda *_: Validation(next(losses), {}, {}))
     trainer = make_trainer(store, checkpoints, config)
     with caplog.at_level("INFO"):
         trainer.fit()
@@ -245,9 +231,8 @@ def test_a_step_that_is_not_finite_is_skipped_and_training_continues(store, chec
 
 
 def test_a_skipped_step_does_not_move_the_average(store, checkpoints):
-    trainer = make_trainer(
-        store, checkpoints, train_config(max_steps=3, ema_decay=0.5), Exploding({2, 3})
-    )
+    config = train_config(max_steps=3, ema_decay=0.5)
+    trainer = make_trainer(store, checkpoints, config, Exploding({2, 3}))
     initial = weights_of(trainer)["mel.weight"].clone()
     trainer.fit()
 
@@ -262,9 +247,8 @@ def test_too_many_bad_steps_in_a_row_stop_training_with_the_last_good_checkpoint
     config = train_config(max_steps=20, save_steps=2, max_bad_steps=3)
     trainer = make_trainer(store, checkpoints, config, task)
 
-    with pytest.raises(
-        InputError, match=r"update 6: 3 updates in a row .* utt-\d+; kept checkpoints: 2 "
-    ):
+    message = r"update 6: 3 updates in a row .* utt-\d+; kept checkpoints: 2 "
+    with pytest.raises(InputError, match=message):
         trainer.fit()
     assert steps_of(checkpoints) == [2]
 
@@ -281,7 +265,7 @@ def test_what_is_due_while_updates_are_skipped_waits_for_the_next_good_one(
         validated.append(trainer.position.step)
         return Validation(1.0, {}, {})
 
-    monkeypatch.setattr("models.training.observing.observer.validate", validate_at)
+    monkeypatch.setattr(VALIDATE, validate_at)
     trainer.fit()
 
     assert steps_of(checkpoints) == [4, 7]
@@ -326,9 +310,7 @@ def test_weights_that_are_not_finite_stop_training_before_they_are_used(
 ):
     config = train_config(max_steps=20, save_steps=2)
     make_trainer(store, checkpoints, replace(config, max_steps=2)).fit()
-    monkeypatch.setattr(
-        "models.training.observing.observer.validate", lambda *_: pytest.fail("validated")
-    )
+    monkeypatch.setattr(VALIDATE, lambda *_: pytest.fail("validated"))
     scoring = SimpleNamespace(run=lambda _: pytest.fail("scored"))
     config = replace(config, **{"save_steps": 0, due: 3})
     trainer = make_trainer(store, checkpoints, config, Overflowing(), scoring=scoring)

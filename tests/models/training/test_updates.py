@@ -9,20 +9,15 @@ from models.training.optimizers import build_optimizer
 from models.training.trainer import Updater
 from processors.dataset.batch import collate
 from processors.dataset.sampler import Draw
-from tests.models.training.small_tasks import (
-    TinyGan,
-    TinyTask,
-    make_data,
-    make_processed,
-    train_config,
-)
+from tests.models.training import small_tasks
+from tests.models.training.small_tasks import TinyGan, TinyTask, make_processed, train_config
 
 CPU = torch.device("cpu")
 
 
 @pytest.fixture
 def items(tmp_path):
-    data = make_data(make_processed(tmp_path), train_config())
+    data = small_tasks.make_data(make_processed(tmp_path), train_config())
     return [data.train.dataset.items[Draw(0, i)] for i in range(4)]
 
 
@@ -47,9 +42,8 @@ def in_batches(items, size):
 @pytest.mark.parametrize("task", [lambda: TinyTask(dtype=torch.float64), TinyGan])
 def test_any_split_into_micro_batches_gives_the_same_updates(items, task, optimizer):
     options = {"optimizer": optimizer, "max_norm": 0.5}
-    whole, halves, quarters = (
-        weights_after(task(), [in_batches(items, size)] * 3, **options) for size in (4, 2, 1)
-    )
+    splits = ([in_batches(items, size)] * 3 for size in (4, 2, 1))
+    whole, halves, quarters = (weights_after(task(), split, **options) for split in splits)
 
     assert torch.allclose(whole, halves, rtol=0, atol=1e-12)
     assert torch.allclose(whole, quarters, rtol=0, atol=1e-12)
@@ -70,9 +64,8 @@ def test_losses_are_means_over_the_valid_elements_of_the_window(items):
 
 
 def test_the_gradient_norm_is_reported_before_it_is_clipped(items):
-    free, clipped = (
-        updater_of(TinyTask(), max_norm=norm).run(in_batches(items, 4)) for norm in (0, 0.01)
-    )
+    updaters = (updater_of(TinyTask(), max_norm=norm) for norm in (0, 0.01))
+    free, clipped = (updater.run(in_batches(items, 4)) for updater in updaters)
 
     assert clipped.norms["model"] == pytest.approx(free.norms["model"])
     assert free.norms["model"] > 0.01
@@ -167,9 +160,8 @@ def test_scaled_losses_give_the_same_update_and_an_overflow_lowers_the_scale(ite
     """What fp16 needs, in fp32: the scale is a power of 2 and changes no result."""
     plain, scaled = TinyTask(), TinyTask()
     weights = weights_after(plain, [in_batches(items, 2)], max_norm=0.5)
-    assert torch.allclose(
-        weights_after(scaled, [in_batches(items, 2)], max_norm=0.5, half=True), weights
-    )
+    same = weights_after(scaled, [in_batches(items, 2)], max_norm=0.5, half=True)
+    assert torch.allclose(same, weights)
 
     class Large(TinyTask):
         def losses(self, batch):

@@ -6,15 +6,8 @@ import pytest
 import soundfile
 
 from models.synthesizer.speech import faded_pieces
-from processors.metrics.checks import (
-    Fault,
-    check_clipping,
-    check_silence,
-    check_words,
-    faults_in,
-    faults_of,
-    flat_tops,
-)
+from processors.metrics import checks
+from processors.metrics.checks import Fault, check_clipping, check_silence, check_words, flat_tops
 from processors.metrics.recognition.labelled_speech import LabelledSpeech, RecognisedWord
 from processors.metrics.recognition.user_models import UserModels
 from processors.metrics.records import NotApplicableError
@@ -73,10 +66,8 @@ def test_every_fault_put_into_a_recording_is_found(recordings):
     recorded = recordings[0]
     (wav,) = faded_pieces([recorded.wav], len(recorded.wav), RATE)
     middle = len(wav) // 2
-    faults = {
-        "clipping": np.clip(wav * 1.4 / np.abs(wav).max(), -1, 1),
-        "silence": np.insert(wav, middle, silence(1.5)),
-    }
+    clipped = np.clip(wav * 1.4 / np.abs(wav).max(), -1, 1)
+    faults = {"clipping": clipped, "silence": np.insert(wav, middle, silence(1.5))}
     for name, fault in faults.items():
         spoken = LabelledSpeech(fault.astype(np.float32), RATE, recorded.text, "en")
         assert name in flagged(spoken, recorded), name
@@ -114,9 +105,8 @@ def test_clipped_samples_are_counted(height):
 
 
 def test_what_is_beyond_full_scale_is_clipped():
-    assert "at 1.00 of full scale, recorded: 0;" in check_clipping(
-        speech(voice(1, 0.9)), speech(voice(1))
-    )
+    note = check_clipping(speech(voice(1, 0.9)), speech(voice(1)))
+    assert "at 1.00 of full scale, recorded: 0;" in note
 
 
 @pytest.mark.parametrize("hz", [50, 90, 140, 220, 350])
@@ -143,13 +133,11 @@ def test_silence_is_found_where_it_is():
     recorded = spoken(0.1, 0.2, 0.1)
 
     assert check_silence(spoken(0.1, 0.6, 0.3), recorded) is None
-    assert check_silence(spoken(1.0, 0.2, 0.1), recorded) == (
-        "1.0 s of silence before the speech, recorded: 0.1 s"
-    )
+    before = check_silence(spoken(1.0, 0.2, 0.1), recorded)
+    assert before == "1.0 s of silence before the speech, recorded: 0.1 s"
     assert check_silence(spoken(0.1, 0.2, 1.2), None) == "1.2 s of silence after the speech"
-    assert check_silence(spoken(0.1, 1.5, 0.1), recorded) == (
-        "1.5 s of silence at 1.08 s, longest recorded: 0.2 s"
-    )
+    inside = check_silence(spoken(0.1, 1.5, 0.1), recorded)
+    assert inside == "1.5 s of silence at 1.08 s, longest recorded: 0.2 s"
     assert check_silence(spoken(1.0, 1.5, 0.1), None).count(";") == 1
 
 
@@ -177,9 +165,8 @@ def test_half_a_second_more_than_recorded_or_usual_passes():
 def test_noise_in_a_pause_is_no_sound():
     noise = 0.003 * np.random.default_rng(0).normal(size=len(silence(1.5))).astype(np.float32)
 
-    assert check_silence(speech(voice(1), noise, voice(1)), None).startswith(
-        "1.5 s of silence at 0.9"
-    )
+    note = check_silence(speech(voice(1), noise, voice(1)), None)
+    assert note.startswith("1.5 s of silence at 0.9")
 
 
 def test_no_sound_at_all_is_found():
@@ -261,7 +248,7 @@ def said(places: list[int]) -> list[RecognisedWord]:
     ],
 )  # fmt: skip
 def test_jumps_that_undo_each_other_and_few_letters_are_no_faults(places, faults):
-    assert faults_of(said(list(places)), WORDS) == faults
+    assert checks.faults_of(said(list(places)), WORDS) == faults
 
 
 @pytest.mark.parametrize(
@@ -282,7 +269,7 @@ def test_jumps_that_undo_each_other_and_few_letters_are_no_faults(places, faults
     ],
 )  # fmt: skip
 def test_errors_of_the_recogniser_are_no_faults(heard, faults):
-    assert faults_in(heard.split(), WORDS) == faults
+    assert checks.faults_in(heard.split(), WORDS) == faults
 
 
 def hearing(heard: str, **changes) -> LabelledSpeech:
@@ -305,11 +292,9 @@ def test_recordings_without_transcripts_say_nothing_of_speech(tmp_path):
 
 
 def test_it_does_not_apply_without_text_or_recogniser():
-    with pytest.raises(
-        NotApplicableError, match=r"lacks a text .* in English, or in the language of"
-    ):
+    fault = r"lacks a text .* in English, or in the language of"
+    with pytest.raises(NotApplicableError, match=fault):
         check_words(LabelledSpeech(SHORT, 16000, "Een kop koffie.", "nl"), None)
-    with pytest.raises(NotApplicableError, match="lacks a text"):
-        check_words(LabelledSpeech(SHORT, 16000, "...", "en"), None)
-    with pytest.raises(NotApplicableError, match="lacks a text"):
-        check_words(LabelledSpeech(SHORT, 16000, "Say {T AH0 M EY1 T OW2}.", "en"), None)
+    for text in ("...", "Say {T AH0 M EY1 T OW2}."):
+        with pytest.raises(NotApplicableError, match="lacks a text"):
+            check_words(LabelledSpeech(SHORT, 16000, text, "en"), None)

@@ -7,21 +7,13 @@ import pytest
 import soundfile
 
 from modules.mel import MelConfig
+from processors.metrics import utterance_scorer
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.metrics.recognition.user_models import UserModels
 from processors.metrics.records import Check, Copy, Metric, MetricValue, NotApplicableError
 from processors.metrics.registry import CHECKS, METRICS
 from processors.metrics.signals.aligned_pair import AlignedPair
-from processors.metrics.utterance_scorer import (
-    RECORDED,
-    EvaluatedUtterance,
-    ScoreColumn,
-    ScoringTask,
-    SpeechFile,
-    columns_of,
-    read_waveform,
-    score_utterance,
-)
+from processors.metrics.utterance_scorer import EvaluatedUtterance, ScoringTask, score_utterance
 from processors.records import TimedPhone
 from utils.errors import InputError
 
@@ -50,14 +42,8 @@ def metrics(monkeypatch):
 
     add(
         monkeypatch,
-        Metric(name="longer", family="copies", unit="s", better="lower", score=longer),
-        Metric(
-            name="nan",
-            family="copies",
-            better="lower",
-            needs="sound",
-            score=lambda _: MetricValue(math.nan),
-        ),
+        Metric("longer", longer, "lower", "s", family="copies"),
+        Metric("nan", lambda _: MetricValue(math.nan), "lower", "", "sound", family="copies"),
         speech_metric("level", level, needs="a text"),
         speech_metric("nowhere", level, packages=("no_such_package",)),
     )
@@ -72,9 +58,8 @@ def make_item(
 ) -> EvaluatedUtterance:
     path = folder / "a.wav"
     soundfile.write(path, noise(n_hat) / 2, rate, subtype="PCM_16")
-    return EvaluatedUtterance(
-        "a", noise, text, "en-us", tuple, {"mine": SpeechFile(path, is_copy=True)}
-    )
+    spoken = {"mine": utterance_scorer.SpeechFile(path, is_copy=True)}
+    return EvaluatedUtterance("a", noise, text, "en-us", tuple, spoken)
 
 
 def score(item: EvaluatedUtterance, *names: str):
@@ -90,10 +75,11 @@ def test_speech_and_recording_are_scored_and_the_difference_taken(tmp_path):
     assert scored.values["level_difference"].value == pytest.approx(0.25 - peak, abs=1e-3)
     assert scored.values["level_difference"].weight == 5
     assert (scored.id, scored.seconds) == ("a", 8000 / 44100)
-    assert [column.name for column in columns_of(["longer", "level"])] == [
+    assert [column.name for column in utterance_scorer.columns_of(["longer", "level"])] == [
         "longer", "level", "level_recorded", "level_difference",
     ]  # fmt: skip
-    assert columns_of(["level"])[1] == ScoreColumn("level_recorded", "%", "")
+    column = utterance_scorer.columns_of(["level"])[1]
+    assert column == utterance_scorer.ScoreColumn("level_recorded", "%", "")
 
 
 @pytest.mark.usefixtures("metrics")
@@ -145,28 +131,26 @@ def counting(monkeypatch):
 
     def pair(one: AlignedPair) -> MetricValue:
         calls.append(("pair", id(one.recorded)))
-        return MetricValue(
-            len(one.recorded.phones) + 10 * len(one.synthesised.phones) + 100 * one.same_timing
-        )
+        n_phones, n_phones_hat = len(one.recorded.phones), len(one.synthesised.phones)
+        return MetricValue(n_phones + 10 * n_phones_hat + 100 * one.same_timing)
 
     add(
         monkeypatch,
         speech_metric("speech", speech),
-        Metric(name="pair", family="pairs", unit="dB", better="lower", score=pair),
-        Metric(
-            name="copy", family="copies", unit="s", better="lower", score=lambda _: MetricValue(1.0)
-        ),
+        Metric("pair", pair, "lower", "dB", family="pairs"),
+        Metric("copy", lambda _: MetricValue(1.0), "lower", "s", family="copies"),
     )
     return calls
 
 
-def spoken_by(folder: Path, *systems: str) -> dict[str, SpeechFile]:
+def spoken_by(folder: Path, *systems: str) -> dict[str, utterance_scorer.SpeechFile]:
     """A file for each system, the first of which is a copy."""
     phones = (TimedPhone("a", 0.0, 0.1), TimedPhone("b", 0.1, 0.2))
     spoken = {}
     for n, system in enumerate(systems):
         soundfile.write(folder / f"{system}.wav", noise() / (n + 2), 22050, subtype="PCM_16")
-        spoken[system] = SpeechFile(folder / f"{system}.wav", phones, is_copy=n == 0)
+        file = folder / f"{system}.wav"
+        spoken[system] = utterance_scorer.SpeechFile(file, phones, is_copy=n == 0)
     return spoken
 
 
@@ -181,9 +165,8 @@ def test_a_recording_is_read_and_scored_once_for_all_systems(tmp_path, counting)
         return noise()
 
     phones = (TimedPhone("a", 0.0, 0.2),)
-    item = EvaluatedUtterance(
-        "u", recorded, "hello", "en-us", lambda: phones, spoken_by(tmp_path, "x", "y")
-    )
+    spoken = spoken_by(tmp_path, "x", "y")
+    item = EvaluatedUtterance("u", recorded, "hello", "en-us", lambda: phones, spoken)
     by_system = score_utterance(item, TASK)
     assert len(read) == 1
     kinds = [kind for kind, _ in counting]
@@ -209,7 +192,7 @@ def test_without_a_recording_what_needs_one_is_left_out(tmp_path):
 
 def test_transcripts_are_those_of_the_system(tmp_path, counting):
     item = EvaluatedUtterance("u", noise, "hello", "en-us", tuple, spoken_by(tmp_path, "x", "y"))
-    folders = {name: Path(f"of_{name}") for name in ("x", "y", RECORDED)}
+    folders = {name: Path(f"of_{name}") for name in ("x", "y", utterance_scorer.RECORDED)}
     score_utterance(item, replace(TASK, transcripts=folders))
     heard = [what for kind, what in counting if kind == "speech"]
     assert heard == ["of_x", "of_recorded", "of_y"]
@@ -219,9 +202,8 @@ def test_a_metric_that_breaks_down_costs_no_other_its_score(tmp_path, monkeypatc
     def fail(_: object) -> MetricValue:
         raise ZeroDivisionError("division by zero\nin line 7")
 
-    add(
-        monkeypatch, speech_metric("rate", fail), speech_metric("level", lambda _: MetricValue(1.0))
-    )
+    level = speech_metric("level", lambda _: MetricValue(1.0))
+    add(monkeypatch, speech_metric("rate", fail), level)
     item = EvaluatedUtterance("u", noise, "hello", "en-us", tuple, spoken_by(tmp_path, "x"))
     by_system = score_utterance(item, ScoringTask(("rate", "level"), MEL))
     assert by_system["x"].unscored == {"rate": "fails: ZeroDivisionError: division by zero"}
@@ -270,7 +252,7 @@ def test_failures_become_flags_and_other_checks_have_a_reason(tmp_path, monkeypa
 def test_a_sound_is_the_mean_of_its_channels(tmp_path):
     channels = np.array([[0.5, 0.25], [-0.5, 0.0]])
     soundfile.write(tmp_path / "a.wav", channels, 8000, subtype="FLOAT")
-    wav, sample_rate = read_waveform(tmp_path / "a.wav")
+    wav, sample_rate = utterance_scorer.read_waveform(tmp_path / "a.wav")
     assert wav.tolist() == [0.375, -0.25]
     assert (wav.dtype, sample_rate) == (np.float32, 8000)
 
@@ -278,10 +260,10 @@ def test_a_sound_is_the_mean_of_its_channels(tmp_path):
 def test_a_file_that_is_no_sound_is_named(tmp_path):
     (tmp_path / "text.wav").write_text("hello")
     with pytest.raises(InputError, match=r"text\.wav: not readable as audio"):
-        read_waveform(tmp_path / "text.wav")
+        utterance_scorer.read_waveform(tmp_path / "text.wav")
     soundfile.write(tmp_path / "empty.wav", np.zeros(0), 8000)
     with pytest.raises(InputError, match=r"empty\.wav: holds no sample"):
-        read_waveform(tmp_path / "empty.wav")
+        utterance_scorer.read_waveform(tmp_path / "empty.wav")
     soundfile.write(tmp_path / "nan.wav", np.array([0.1, math.nan]), 8000, subtype="FLOAT")
     with pytest.raises(InputError, match=r"nan\.wav: holds NaN .*again, or repair the file"):
-        read_waveform(tmp_path / "nan.wav")
+        utterance_scorer.read_waveform(tmp_path / "nan.wav")

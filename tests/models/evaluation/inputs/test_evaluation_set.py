@@ -5,37 +5,25 @@ import numpy as np
 import pytest
 import soundfile
 
-from models.evaluation.inputs.evaluation_set import (
-    NATURAL,
-    add_natural,
-    add_references,
-    pair_files,
-    pair_systems,
-)
+from models.evaluation.inputs import evaluation_set
+from models.evaluation.inputs.evaluation_set import NATURAL, add_natural, add_references, pair_files
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
 from models.evaluation.inputs.references import COPY
 from models.evaluation.inputs.systems import SystemFile, read_system_files, sound_files
 from processors.audio.files import write_wav
 from processors.audio.frames import from_pcm16
-from tests.models.stage_3 import (
-    RATE,
-    TEXT,
-    make_store,
-    preprocess_of,
-    text_line,
-    write_copies,
-    write_results,
-)
+from tests.models import stage_3
+from tests.models.stage_3 import RATE, TEXT, make_store, preprocess_of, write_copies, write_results
 from utils.errors import InputError
 
 
 def build_evaluation_set(inputs, options):
-    return add_references(pair_systems(inputs, options), inputs, options)
+    return add_references(evaluation_set.pair_systems(inputs, options), inputs, options)
 
 
 def synthesise(folder, *ids, n_samples=900, **changes):
     """What stage 3 writes of these sentences."""
-    lines = [text_line(id, **changes) for id in ids]
+    lines = [stage_3.text_line(id, **changes) for id in ids]
     write_results(folder, lines, [np.full(n_samples, 0.1)] * len(ids))
     return read_system_files(folder)
 
@@ -73,9 +61,8 @@ def test_copies_and_speech_are_compared_with_the_recordings_that_were_copied(tmp
     store = make_store(tmp_path)
     copies = read_system_files(write_copies(tmp_path, store))
     speech = synthesise(tmp_path / "speech", *(copy.id for copy in copies))
-    items = pair_files(
-        {"speech": speech, "copies": copies}, EvaluationInputs((), preprocess_of(tmp_path))
-    )
+    inputs = EvaluationInputs((), preprocess_of(tmp_path))
+    items = pair_files({"speech": speech, "copies": copies}, inputs)
     for item in items:
         assert np.array_equal(item.recorded(), from_pcm16(store.read(item.id).wav))
         assert (item.spoken["speech"].is_copy, item.spoken["copies"].is_copy) == (False, True)
@@ -113,19 +100,17 @@ def test_texts_of_the_users_own_need_no_recording(tmp_path):
 def test_either_all_have_a_recording_or_none(tmp_path):
     make_store(tmp_path)
     results = write_files(tmp_path / "a", {"rec-001": 900, "else": 900})
+    inputs = inputs_of(tmp_path)
     with pytest.raises(InputError, match=r"1 of 2 files have no rec(.|\n)*else: of no dataset"):
-        pair_files(
-            {"one": results}, EvaluationInputs((), preprocess_of(tmp_path), datasets=("Anna",))
-        )
+        pair_files({"one": results}, inputs)
 
 
 def test_two_plain_folders_of_sounds_are_enough(tmp_path):
     write_files(tmp_path / "spoken", {"x": 900, "y": 700})
     write_files(tmp_path / "recorded", {"x": 1100, "y": 700})
     texts = {"x": "hello", "y": "world", "z": "unused"}
-    references = EvaluationInputs(
-        (), preprocess_of(tmp_path), tmp_path / "recorded", {"": "en-us"}, ("Bert",), texts
-    )
+    of_recordings = tmp_path / "recorded", {"": "en-us"}, ("Bert",), texts
+    references = EvaluationInputs((), preprocess_of(tmp_path), *of_recordings)
     x, y = pair_files({"a": read_system_files(tmp_path / "spoken")}, references)
     assert (x.id, x.text, x.language, len(x.recorded())) == ("x", "hello", "en-us", 1100)
     assert (y.id, y.text, len(y.recorded())) == ("y", "world", 700)
@@ -142,9 +127,8 @@ def test_two_plain_folders_of_sounds_are_enough(tmp_path):
 def test_sounds_as_long_as_all_their_recordings_are_copies(tmp_path, n_samples, rate, is_copy):
     write_files(tmp_path / "recorded", {"x": 4000})
     results = write_files(tmp_path / "spoken", {"x": n_samples}, rate)
-    (item,) = pair_files(
-        {"a": results}, EvaluationInputs((), preprocess_of(tmp_path), tmp_path / "recorded")
-    )
+    inputs = EvaluationInputs((), preprocess_of(tmp_path), tmp_path / "recorded")
+    (item,) = pair_files({"a": results}, inputs)
     assert item.spoken["a"].is_copy == is_copy
 
 
@@ -203,6 +187,10 @@ def inputs_of(root, *folders) -> EvaluationInputs:
     return EvaluationInputs(folders, preprocess_of(root), datasets=("Anna",))
 
 
+def systems_of(inputs, **options):
+    return list(build_evaluation_set(inputs, EvaluationOptions(**options)).folders)
+
+
 def test_copies_by_the_vocoder_of_a_system_and_second_readings_are_added(tmp_path):
     store = make_store(tmp_path)
     ids = store.ids[-2:]
@@ -224,20 +212,13 @@ def test_copies_by_the_vocoder_of_a_system_and_second_readings_are_added(tmp_pat
 
 def test_copies_are_not_copied_and_other_vocoders_must_be_named(tmp_path, caplog):
     store = make_store(tmp_path)
-    copies = build_evaluation_set(
-        inputs_of(tmp_path, write_copies(tmp_path, store)), EvaluationOptions()
-    )
-    assert list(copies.folders) == ["out"]
+    caplog.set_level("INFO", "arion")
+    assert systems_of(inputs_of(tmp_path, write_copies(tmp_path, store))) == ["out"]
     trained = folder_of(tmp_path / "a", "rec-001", vocoder="my/vocoder")
-    with caplog.at_level("INFO", "arion"):
-        assert list(
-            build_evaluation_set(inputs_of(tmp_path, trained), EvaluationOptions()).folders
-        ) == ["a"]
+    assert systems_of(inputs_of(tmp_path, trained)) == ["a"]
     assert "no copy-synthesis: stage 3 used my/vocoder; name a vocoder by" in caplog.text
     other = folder_of(tmp_path / "b", "rec-001")
-    with caplog.at_level("INFO", "arion"):
-        both = build_evaluation_set(inputs_of(tmp_path, trained, other), EvaluationOptions())
-    assert list(both.folders) == ["a", "b"]
+    assert systems_of(inputs_of(tmp_path, trained, other)) == ["a", "b"]
     assert "no copy-synthesis: stage 3 used Griffin-Lim, my/vocoder; name" in caplog.text
 
 
@@ -267,9 +248,7 @@ def test_second_readings_may_be_of_any_data_set_of_a_system(tmp_path):
 def test_copies_may_be_left_out(tmp_path):
     make_store(tmp_path)
     folder = folder_of(tmp_path / "out", "rec-001")
-    assert list(
-        build_evaluation_set(inputs_of(tmp_path, folder), EvaluationOptions(copies=False)).folders
-    ) == ["out"]
+    assert systems_of(inputs_of(tmp_path, folder), copies=False) == ["out"]
     assert not (folder / COPY).exists()
 
 

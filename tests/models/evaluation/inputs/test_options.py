@@ -10,15 +10,9 @@ def config_of(folder: Path, **languages: str) -> Path:
     """A configuration whose datasets have these languages."""
     path = folder / "exp_config.json"
     corpus = {name: {"language": language} for name, language in languages.items()}
-    write_json(
-        path,
-        {
-            "base_config": str(VOCODER),
-            "dataset": list(languages),
-            "dataset_path": dict.fromkeys(languages, "corpus"),
-            "preprocess": {"corpus": corpus},
-        },
-    )
+    plain = {"base_config": str(VOCODER), "preprocess": {"corpus": corpus}}
+    paths = dict.fromkeys(languages, "corpus")
+    write_json(path, {**plain, "dataset": list(languages), "dataset_path": paths})
     return path
 
 
@@ -33,10 +27,7 @@ def test_unknown_speakers_get_the_language_of_all_data_sets(tmp_path):
 
 
 def test_a_configuration_alone_says_what_the_mel_is_and_where_recordings_are(tmp_path):
-    config = tmp_path / "exp_config.json"
-    write_json(
-        config, {"base_config": str(VOCODER), "dataset": ["Anna"], "dataset_path": {"Anna": "a"}}
-    )
+    config = config_of(tmp_path, Anna="de")
     overrides = [f"preprocess.processed_dir={tmp_path}", "preprocess.f_max=7000"]
     inputs = inputs_of_config(config, [tmp_path / "out"], overrides, tmp_path / "recordings")
     assert inputs.folders == (tmp_path / "out",)

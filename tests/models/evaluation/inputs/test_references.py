@@ -22,16 +22,8 @@ from processors.audio.frames import from_pcm16
 from processors.dataset.store import FEATURES, write_index, write_mel_config
 from processors.metrics.utterance_scorer import EvaluatedUtterance, read_waveform
 from processors.records import Features
-from tests.models.stage_3 import (
-    RATE,
-    TEXT,
-    copy_line,
-    make_store,
-    preprocess_of,
-    text_line,
-    write_copies,
-    write_results,
-)
+from tests.models import stage_3
+from tests.models.stage_3 import RATE, copy_line, make_store, text_line, write_copies, write_results
 from tests.models.synthesizer.test_vocoders import make_vocoder
 from tests.processors.stores import write_shard
 from utils.errors import InputError
@@ -41,9 +33,8 @@ SETTINGS = InferenceConfig(griffin_lim_iterations=4)
 
 
 def items(folder, root, **changes):
-    return pair_files(
-        {"mine": read_system_files(folder)}, EvaluationInputs((), preprocess_of(root), **changes)
-    )
+    inputs = EvaluationInputs((), stage_3.preprocess_of(root), **changes)
+    return pair_files({"mine": read_system_files(folder)}, inputs)
 
 
 def test_a_copy_belongs_to_what_stage_1_stored_and_its_text_to_the_manifest(tmp_path):
@@ -54,7 +45,7 @@ def test_a_copy_belongs_to_what_stage_1_stored_and_its_text_to_the_manifest(tmp_
         assert item.spoken["mine"].file == tmp_path / "out" / f"{item.id}.wav"
         assert item.spoken["mine"].is_copy
         assert np.array_equal(item.recorded(), from_pcm16(store.read(item.id).wav))
-        assert (item.text, item.language) == (TEXT, "en-us")
+        assert (item.text, item.language) == (stage_3.TEXT, "en-us")
 
 
 def test_a_copy_of_a_file_belongs_to_that_file(tmp_path):
@@ -79,18 +70,10 @@ def test_a_synthesised_sentence_belongs_to_its_recording_in_the_corpus(tmp_path)
 
 def write_aligned(root, id: str, audio) -> None:
     """An utterance whose phones stage 1 has aligned, from a hundredth of a second on."""
-    folder, mel = root / "data" / "Carl", preprocess_of(root).mel
-    T = 5
-    features = Features(
-        id,
-        "carl",
-        ("<sil>", "AY1", "<.>"),
-        np.array([1, 3, 1]),
-        np.zeros((mel.n_mels, T), dtype=np.float32),
-        np.zeros(T, dtype=np.float32),
-        np.zeros(T, dtype=np.float32),
-        start=RATE // 100,
-    )
+    folder, mel = root / "data" / "Carl", stage_3.preprocess_of(root).mel
+    log_mel, durations = np.zeros((mel.n_mels, 5), dtype=np.float32), np.array([1, 3, 1])
+    content = ("<sil>", "AY1", "<.>"), durations, log_mel, log_mel[0], log_mel[0]
+    features = Features(id, "carl", *content, start=RATE // 100)
     shard = folder / FEATURES / "shard-00000.safetensors"
     write_index(folder, write_shard(shard, [features], mel))
     write_mel_config(folder, mel)
@@ -119,12 +102,9 @@ def test_recordings_may_lie_in_a_folder_and_have_another_rate(tmp_path):
     wav = np.sin(np.arange(8000) / 20) / 2
     write_wav(tmp_path / "given" / "wavs" / "text-0001.wav", wav, 2 * RATE)
     write_results(tmp_path / "out", [text_line("text-0001", dataset="")], [np.full(9, 0.1)])
-    (item,) = items(
-        tmp_path / "out",
-        tmp_path,
-        recordings=tmp_path / "given",
-        languages={"anna": "en-gb", "bert": "de"},
-    )
+    languages = {"anna": "en-gb", "bert": "de"}
+    given = tmp_path / "given"
+    (item,) = items(tmp_path / "out", tmp_path, recordings=given, languages=languages)
     assert len(item.recorded()) == 4000
     assert item.language == "en-gb"
 
@@ -133,9 +113,8 @@ def test_missing_files_are_listed_before_any_work(tmp_path):
     store = make_store(tmp_path)
     folder = write_copies(tmp_path, store)
     (folder / "rec-008.wav").unlink()
-    with pytest.raises(
-        InputError, match=r"1 of 2 files cannot be read as audio.*\n .*rec-008.*missing"
-    ):
+    message = r"1 of 2 files cannot be read as audio.*\n .*rec-008.*missing"
+    with pytest.raises(InputError, match=message):
         items(folder, tmp_path)
 
 
@@ -276,9 +255,8 @@ def test_another_recording_is_copied_again_and_the_others_are_kept(tmp_path, mad
 def test_another_mel_or_number_of_iterations_makes_all_again(tmp_path, made):
     one = [ITEMS[0]]
     resynthesise(one, griffin_lim(), INPUTS, tmp_path)
-    resynthesise(
-        one, griffin_lim(), inputs_of(dataclasses.replace(SETTINGS, batch_size=2)), tmp_path
-    )
+    other_batches = inputs_of(dataclasses.replace(SETTINGS, batch_size=2))
+    resynthesise(one, griffin_lim(), other_batches, tmp_path)
     assert made == ["a"]
     resynthesise(one, griffin_lim(), inputs_of(InferenceConfig(griffin_lim_iterations=5)), tmp_path)
     resynthesise(one, griffin_lim(MelConfig(padding="hifigan")), INPUTS, tmp_path)
@@ -311,9 +289,8 @@ def test_a_copy_that_was_being_replaced_is_made_again(tmp_path, made, monkeypatc
 
 
 def test_a_vocoder_that_diverged_is_an_error_that_names_the_utterance(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        GriffinLim, "generate", lambda *_, **__: iter([torch.full((1, 9), float("nan"))])
-    )
+    nan = torch.full((1, 9), float("nan"))
+    monkeypatch.setattr(GriffinLim, "generate", lambda *_, **__: iter([nan]))
     with pytest.raises(InputError, match=r"a: the vocoder gives values that are not finite"):
         resynthesise(ITEMS, griffin_lim(), INPUTS, tmp_path)
 

@@ -4,27 +4,16 @@ import numpy as np
 import pytest
 
 from models.evaluation.evaluate import evaluate
+from models.evaluation.inputs import systems as inputs_systems
 from models.evaluation.inputs.evaluation_set import EvaluationSet, transcripts_by_system
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
-from models.evaluation.inputs.systems import (
-    SystemFile,
-    read_system_files,
-    read_texts,
-    select_files,
-    system_names,
-)
+from models.evaluation.inputs.systems import SystemFile, read_system_files, read_texts
 from models.synthesizer.runs.results import row_of
 from processors.audio.files import write_wav
 from processors.metrics.recognition.user_models import UserModels
 from processors.records import TimedPhone
-from tests.models.stage_3 import (
-    RATE,
-    copy_line,
-    make_store,
-    preprocess_of,
-    text_line,
-    write_results,
-)
+from tests.models import stage_3
+from tests.models.stage_3 import copy_line, make_store, preprocess_of, text_line, write_results
 from utils.errors import InputError
 from utils.files import append_jsonl
 
@@ -33,17 +22,8 @@ def test_a_synthesised_text_has_its_phones_and_speaker(tmp_path):
     phones = TimedPhone("<sil>", 0.0, 0.25), TimedPhone("AH0", 0.25, 0.75)
     write_results(tmp_path, [text_line("a", phones)], [np.full(9, 0.1)])
     (result,) = read_system_files(tmp_path)
-    assert result == SystemFile(
-        "a",
-        tmp_path / "a.wav",
-        "text",
-        "Anna",
-        "One two, three!",
-        "one two, three!",
-        "anna",
-        "Griffin-Lim",
-        phones,
-    )
+    spoken = "One two, three!", "one two, three!", "anna", "Griffin-Lim", phones
+    assert result == SystemFile("a", tmp_path / "a.wav", "text", "Anna", *spoken)
 
 
 def test_a_copy_knows_what_its_mel_comes_from(tmp_path):
@@ -59,15 +39,13 @@ def test_what_a_killed_stage_3_has_recorded_is_scored_once_and_by_id(tmp_path):
     append_jsonl(tmp_path / "metadata.jsonl", row_of(text_line("a", text="new")))
     with (tmp_path / "metadata.jsonl").open("a") as file:
         file.write('{"id": "c", "fi')
-    assert [(result.id, result.text) for result in read_system_files(tmp_path)] == [
-        ("a", "new"),
-        ("b", "One two, three!"),
-    ]
+    results = [(result.id, result.text) for result in read_system_files(tmp_path)]
+    assert results == [("a", "new"), ("b", "One two, three!")]
 
 
 def test_sounds_that_stage_3_did_not_write_are_named_after_their_utterances(tmp_path):
     for name in ("b.wav", "a.wav"):
-        write_wav(tmp_path / name, np.full(9, 0.1), RATE)
+        write_wav(tmp_path / name, np.full(9, 0.1), stage_3.RATE)
     (tmp_path / "notes.txt").write_text("hello")
     assert read_system_files(tmp_path) == [
         SystemFile("a", tmp_path / "a.wav", "file"),
@@ -79,10 +57,11 @@ def test_sounds_that_stage_3_did_not_write_are_named_after_their_utterances(tmp_
 
 def test_copies_of_unknown_origin_count_as_part_of_the_dataset(tmp_path):
     copy = SystemFile("a", tmp_path / "a.wav", "copy", source=tmp_path / "a.npy")
-    assert [f.dataset for f in select_files([copy], "corpus", None, tmp_path)] == ["corpus"]
+    (selected,) = inputs_systems.select_files([copy], "corpus", None, tmp_path)
+    assert selected.dataset == "corpus"
     spoken = SystemFile("a", tmp_path / "a.wav", "text")
     with pytest.raises(InputError, match="synthesised nothing of the dataset 'corpus'"):
-        select_files([spoken], "corpus", None, tmp_path)
+        inputs_systems.select_files([spoken], "corpus", None, tmp_path)
 
 
 def test_a_table_gives_the_last_text_of_each_line(tmp_path):
@@ -127,12 +106,13 @@ def test_an_id_that_cannot_name_a_file_is_refused(tmp_path, id):
     ],
 )
 def test_names_are_the_shortest_ends_that_tell_folders_apart(folders, names):
-    assert system_names([Path(folder) for folder in folders], ("copy", "natural")) == names
+    paths = [Path(folder) for folder in folders]
+    assert inputs_systems.system_names(paths, ("copy", "natural")) == names
 
 
 def test_a_folder_that_is_named_twice_is_refused():
     with pytest.raises(InputError, match=r"--infer_output_dir names a/\.\./b twice"):
-        system_names([Path("b"), Path("a/../b")])
+        inputs_systems.system_names([Path("b"), Path("a/../b")])
 
 
 def test_transcripts_of_several_systems_are_in_folders_of_their_names(tmp_path):

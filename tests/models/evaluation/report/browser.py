@@ -9,6 +9,8 @@ import subprocess
 import time
 from pathlib import Path
 
+import pytest
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 TIMEOUT_S = 60
 
@@ -16,6 +18,12 @@ TIMEOUT_S = 60
 def find_browser() -> str | None:
     """Where Chromium is, or None."""
     return next((path for name in NAMES if (path := shutil.which(name))), None)
+
+
+IN_BROWSER = [  # marks of tests that take the fixture `browser`
+    pytest.mark.page,
+    pytest.mark.skipif(find_browser() is None, reason="no Chromium or Chrome is installed"),
+]
 
 
 class Browser:

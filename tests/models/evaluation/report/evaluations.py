@@ -11,13 +11,9 @@ from models.evaluation.report.page import write_page
 from models.evaluation.results import Evaluation, System, SystemReport, compare, mean_scores
 from modules.mel import MelConfig
 from processors.audio.files import write_wav
+from processors.metrics import utterance_scorer
 from processors.metrics.records import MetricValue
-from processors.metrics.utterance_scorer import (
-    EvaluatedUtterance,
-    ScoreColumn,
-    SpeechFile,
-    UtteranceScores,
-)
+from processors.metrics.utterance_scorer import EvaluatedUtterance, ScoreColumn, UtteranceScores
 from processors.records import TimedPhone
 
 MEL = MelConfig(sample_rate=8000, n_fft=256, win_length=256, hop_length=64, n_mels=20, f_max=4000.0)
@@ -54,7 +50,8 @@ def item_of(
     for n, system in enumerate(systems):
         file = folder / f"{len(list(folder.iterdir()))}.wav"
         write_wav(file, tone(150 + 20 * n) if wav is None else wav, sample_rate)
-        spoken[system] = SpeechFile(file, PHONES if phones else (), is_copy=system == "copy")
+        timed = PHONES if phones else ()
+        spoken[system] = utterance_scorer.SpeechFile(file, timed, is_copy=system == "copy")
     return EvaluatedUtterance(
         id,
         partial(tone, 140.0, 0.5) if recorded else None,
@@ -85,16 +82,10 @@ def evaluation_of(
     references: tuple[str, ...] = (),
 ) -> Evaluation:
     """A run of stage 4 with these scores, by system."""
-    systems = tuple(
-        System(
-            name,
-            Path("ckpts") / name / "result",
-            _report_of(found),
-            {one.id: one for one in found},
-            is_reference=name in references,
-        )
-        for name, found in scored.items()
-    )
+    systems = []
+    for name, found in scored.items():
+        by_id, folder = {one.id: one for one in found}, Path("ckpts") / name / "result"
+        systems.append(System(name, folder, _report_of(found), by_id, name in references))
     references = tuple(system for system in systems if system.is_reference)
     systems = tuple(system for system in systems if not system.is_reference)
     comparisons = compare(systems, COLUMNS)
@@ -104,14 +95,9 @@ def evaluation_of(
 def _report_of(found: list[UtteranceScores]) -> SystemReport:
     checks = sorted({name for one in found for name in one.flags})
     flags = {name: sum(name in one.flags for one in found) for name in checks}
-    return SystemReport(
-        len(found),
-        sum(one.seconds for one in found),
-        "griffin-lim",
-        mean_scores(COLUMNS, found),
-        {"stoi": "not installed (pip install pystoi)"},
-        flags,
-    )
+    skipped = {"stoi": "not installed (pip install pystoi)"}
+    scores, seconds = mean_scores(COLUMNS, found), sum(one.seconds for one in found)
+    return SystemReport(len(found), seconds, "griffin-lim", scores, skipped, flags)
 
 
 class Page(HTMLParser):

@@ -13,14 +13,8 @@ from models.base.results import colour_limits
 from models.evaluation.report import page as page_writer
 from models.evaluation.report.page import write_flac, write_mel_picture, write_page, write_tracks
 from modules.mel import MelSpectrogram
-from tests.models.evaluation.report.evaluations import (
-    MEL,
-    evaluation_of,
-    item_of,
-    page_of,
-    scored_of,
-    tone,
-)
+from tests.models.evaluation.report import evaluations
+from tests.models.evaluation.report.evaluations import MEL, item_of, page_of, scored_of, tone
 from utils.errors import InputError
 from utils.parallel import ChunkResult
 
@@ -74,9 +68,8 @@ def test_files_of_the_users_are_not_replaced(tmp_path):
     folder = tmp_path / "report_files"
     folder.mkdir()
     (folder / "thesis.txt").touch()
-    with pytest.raises(
-        InputError, match=r"holds thesis\.txt, which is not of a page: move it away"
-    ):
+    message = r"holds thesis\.txt, which is not of a page: move it away"
+    with pytest.raises(InputError, match=message):
         page_of(tmp_path / "report.html", [item_of(tmp_path, "a")])
     assert (folder / "thesis.txt").exists()
 
@@ -170,7 +163,11 @@ def test_a_page_shows_its_date_its_folder_and_what_was_skipped(tmp_path):
 def test_systems_come_before_references(tmp_path):
     items = [item_of(tmp_path, "a", ("voice", "copy"))]
     scored = {"voice": [scored_of("a", 5.0)], "copy": [scored_of("a", 2.0)]}
-    write_page(tmp_path / "r.html", evaluation_of(items, scored, ("copy",)), backend="sequential")
+    write_page(
+        tmp_path / "r.html",
+        evaluations.evaluation_of(items, scored, ("copy",)),
+        backend="sequential",
+    )
     head = re.search(r'<th scope="col">Score</th>.*?</thead>', _text(tmp_path / "r.html"), re.S)
     assert re.findall(r"</i>(\w+)</span>", head[0]) == ["recording", "voice", "copy"]
 

@@ -8,23 +8,13 @@ from models.evaluation.report.page import write_page
 from processors.metrics.records import MetricValue
 from processors.metrics.utterance_scorer import ScoreColumn, UtteranceScores
 from tests.models.evaluation.report import evaluations
-from tests.models.evaluation.report.browser import Browser, find_browser
+from tests.models.evaluation.report.browser import IN_BROWSER
 from tests.models.evaluation.report.evaluations import evaluation_of, item_of, scored_of, tone
 
-pytestmark = [
-    pytest.mark.page,
-    pytest.mark.skipif(find_browser() is None, reason="no Chromium or Chrome is installed"),
-]
+pytestmark = IN_BROWSER
 IDS = ("first", "second", "third", "silent", "</script><b>")
 MCD = {"first": 5.0, "second": 7.0, "third": 6.0, "silent": 4.0, "</script><b>": 3.0}
 TITLES = "[...document.querySelectorAll('h3')].map((title) => title.textContent)"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    browser = Browser(tmp_path_factory.mktemp("profile"))
-    yield browser
-    browser.close()
 
 
 @pytest.fixture(scope="module")

@@ -13,23 +13,13 @@ from models.evaluation.inputs.systems import read_texts
 from models.evaluation.report.page import write_page
 from models.synthesizer.speech import faded_pieces
 from processors.audio.files import write_wav
-from tests.models.evaluation.report.browser import Browser, find_browser
+from tests.models.evaluation.report.browser import IN_BROWSER
 
-pytestmark = [
-    pytest.mark.page,
-    pytest.mark.skipif(find_browser() is None, reason="no Chromium or Chrome is installed"),
-]
+pytestmark = IN_BROWSER
 EGS = Path(__file__).parents[4] / "egs"
 CORPUS = EGS / "_demo" / "LJSpeech-mini"
 IDS = ("LJ001-0002", "LJ001-0008", "LJ002-0020")
 CHECKS = ("clipping", "silence")
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    browser = Browser(tmp_path_factory.mktemp("profile"))
-    yield browser
-    browser.close()
 
 
 @pytest.fixture(scope="module")

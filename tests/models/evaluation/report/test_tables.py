@@ -3,17 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from models.evaluation.report.tables import (
-    columns_of,
-    difference_rows,
-    flag_rows,
-    format_number,
-    meanings_of,
-    score_rows,
-    shown_systems,
-    tables_of,
-    voices_of,
-)
+from models.evaluation.report import tables
+from models.evaluation.report.tables import difference_rows, flag_rows, format_number, shown_systems
 from models.evaluation.results import Comparison, MeanScore
 from tests.models.evaluation.report.evaluations import evaluation_of, item_of, scored_of
 
@@ -36,11 +27,11 @@ def evaluation(tmp_path):
 
 def parts_of(evaluation):
     systems = shown_systems(evaluation)
-    return columns_of(systems), voices_of(systems), systems
+    return tables.columns_of(systems), tables.voices_of(systems), systems
 
 
 def test_a_row_holds_the_means_of_all_voices(evaluation):
-    mcd, _, wer, difference = score_rows(*parts_of(evaluation)[::2])
+    mcd, _, wer, difference = tables.score_rows(*parts_of(evaluation)[::2])
     assert (mcd.label, mcd.unit, mcd.better) == ("mcd", "dB", "lower")
     recording, good, _, copy = mcd.cells
     assert recording is None
@@ -106,14 +97,14 @@ def test_unchecked_utterances_are_counted(evaluation):
 
 def test_scores_and_checks_are_explained_by_their_own_first_lines(evaluation):
     columns, _, systems = parts_of(evaluation)
-    meanings = dict(meanings_of(columns, flag_rows(systems)))
+    meanings = dict(tables.meanings_of(columns, flag_rows(systems)))
     assert meanings["wer"] == "Word error rate of a speech recogniser; lower is better."
     assert meanings["clipped samples"].startswith("Clipped samples: ")
     assert set(meanings) == {"mcd", "pesq", "wer", "clipped samples"}
 
 
 def test_the_tables_as_text_are_those_of_the_page(evaluation):
-    scores, differences, flags = tables_of(evaluation).split("\n\n")
+    scores, differences, flags = tables.tables_of(evaluation).split("\n\n")
     heads, mcd = scores.splitlines()[:2]
     assert heads.split() == ["metric", "unit", "better", "recording", "good", "bad", "copy"]
     cells = ["mcd", "dB", "lower", "5.00 (4.00 .. 6.00)", "6.00 (4.50 .. 7.50)", "1.00 (n 1)"]

@@ -2,14 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from models.evaluation.report.tables import (
-    columns_of,
-    digits_for,
-    shown_systems,
-    shown_utterance,
-    transcripts_of,
-    voices_of,
-)
+from models.evaluation.report import tables
+from models.evaluation.report.tables import shown_systems, shown_utterance, transcripts_of
 from models.evaluation.results import MeanScore
 from processors.metrics.records import MetricValue
 from tests.models.evaluation.report.evaluations import evaluation_of, item_of, scored_of
@@ -28,11 +22,11 @@ def evaluation(tmp_path):
 
 def utterances_of(evaluation, systems=None):
     systems = shown_systems(evaluation) if systems is None else systems
-    return [shown_utterance(item, systems, columns_of(systems)) for item in evaluation.items]
+    return [shown_utterance(item, systems, tables.columns_of(systems)) for item in evaluation.items]
 
 
 def test_references_come_after_the_systems(evaluation):
-    assert voices_of(shown_systems(evaluation)) == [
+    assert tables.voices_of(shown_systems(evaluation)) == [
         ("recording", "recorded", True),
         ("voice", "system-1", False),
         ("copy", "copy", True),
@@ -43,12 +37,12 @@ def test_voices_have_six_colours_and_then_the_first_again(tmp_path):
     names = [f"voice {n}" for n in range(7)]
     scored = {name: [scored_of("a", 5.0)] for name in names}
     evaluation = evaluation_of([item_of(tmp_path, "a", tuple(names))], scored)
-    slots = [voice.slot for voice in voices_of(shown_systems(evaluation))]
+    slots = [voice.slot for voice in tables.voices_of(shown_systems(evaluation))]
     assert slots[1:] == [*(f"system-{n}" for n in range(1, 7)), "system-1"]
 
 
 def test_scores_of_recordings_are_values_of_the_recording_and_no_columns(evaluation):
-    columns = columns_of(shown_systems(evaluation))
+    columns = tables.columns_of(shown_systems(evaluation))
     names = [column.name for column in columns]
     assert names == ["mcd", "pesq", "wer", "wer_difference"]
     assert [column.label for column in columns][-1] == "wer difference"
@@ -75,15 +69,13 @@ def test_transcripts_are_of_the_systems_that_have_the_utterance(evaluation):
 
 def test_without_a_recogniser_there_are_no_transcripts(evaluation):
     voice = evaluation.systems[0]
-    scored = {
-        id: replace(one, values={"mcd": MetricValue(5.0)}) for id, one in voice.scored.items()
-    }
+    scored = {id: replace(s, values={"mcd": MetricValue(5.0)}) for id, s in voice.scored.items()}
     assert transcripts_of(evaluation.items[0], [replace(voice, scored=scored)]) == []
 
 
 def test_the_widest_number_of_a_row_decides_how_many_digits_fit():
     wide = MeanScore("", "lower", 26.7913, 20.9747, 32.2458, 10)
-    assert digits_for([wide, MeanScore("", "lower", 0.0421, 0.0418, 0.0424, 100)]) == 2
+    assert tables.digits_for([wide, MeanScore("", "lower", 0.0421, 0.0418, 0.0424, 100)]) == 2
 
 
 @pytest.mark.parametrize(
@@ -101,4 +93,4 @@ def test_the_widest_number_of_a_row_decides_how_many_digits_fit():
     ],
 )
 def test_numbers_have_as_many_digits_as_they_are_sure_of(mean, low, high, digits):
-    assert digits_for([MeanScore("", "lower", mean, low, high, 20)]) == digits
+    assert tables.digits_for([MeanScore("", "lower", mean, low, high, 20)]) == digits

@@ -18,7 +18,6 @@ from models.programs.benchmark.results import (
 )
 
 WORK = Work(utterances=2, frames=100, cells=125, audio_s=1.0)
-
 CPU = torch.device("cpu")
 
 
@@ -28,20 +27,10 @@ def measurement(seconds, work=WORK):
 
 def test_rates_are_of_cpu_time_or_of_elapsed_time():
     figures = figures_of(measurement([1.0, 3.0]), on_cpu=True)
-    assert figures == pytest.approx(
-        {
-            "batch": 2,
-            "real-time factor": 2,
-            "frames/s": 50,
-            "utterances/s": 1,
-            "padding, %": 20,
-            "peak MiB": 512,
-            "p50, s": 2,
-            "p90, s": 2.8,
-            "p99, s": 2.98,
-            "first, s": 9,
-        }
-    )
+    expected = {"batch": 2, "real-time factor": 2, "frames/s": 50, "utterances/s": 1}
+    expected |= {"padding, %": 20, "peak MiB": 512}
+    expected |= {"p50, s": 2, "p90, s": 2.8, "p99, s": 2.98, "first, s": 9}
+    assert figures == pytest.approx(expected)
     elapsed = figures_of(measurement([1.0, 3.0]), on_cpu=False)
     assert (elapsed["frames/s"], elapsed["p50, s"]) == (25, 4)
 

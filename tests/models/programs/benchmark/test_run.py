@@ -4,17 +4,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from models.programs.benchmark.run import (
-    _STATEMENTS,
-    Options,
-    cut,
-    durations_of,
-    generated_config,
-    known_models,
-    run_benchmark,
-    synthesis_step,
-    training_step,
-)
+from models.programs.benchmark import run as benchmark
+from models.programs.benchmark.run import Options, generated_config, run_benchmark, synthesis_step
 from models.training.data import ProcessRank, collect_assets, load_data
 from processors.dataset.sampler import Draw
 from tests.models.synthesizer.test_synthesizer import make_voice
@@ -32,7 +23,7 @@ def utterance(model):
     return data.validation[Draw(0, 0)]
 
 
-@pytest.mark.parametrize("model", known_models())
+@pytest.mark.parametrize("model", benchmark.known_models())
 def test_every_model_synthesises_all_frames_with_random_weights(model):
     work = synthesis_step(generated_config(model, small=True), CPU, "fp32", longest=30)()
     assert 15 <= work.frames <= 30
@@ -55,22 +46,22 @@ def test_lengths_are_new_or_repeated():
 
 def test_a_cut_utterance_keeps_whole_phones():
     item = utterance("fastspeech2")
-    short = cut(item, 100)
+    short = benchmark.cut(item, 100)
     assert int(short.durations.sum()) == short.mel.shape[1] <= 100
     assert len(short.phone_ids) == len(short.durations)
-    assert torch.equal(cut(item, 0).phone_ids, item.phone_ids)
+    assert torch.equal(benchmark.cut(item, 0).phone_ids, item.phone_ids)
 
 
 def test_without_durations_frames_are_shared_equally():
     item = utterance("tacotron2")
-    durations = durations_of(item)
+    durations = benchmark.durations_of(item)
     assert int(durations.sum()) == item.mel.shape[1]
     assert int(durations.max() - durations.min()) <= 1
 
 
 def test_an_update_counts_its_work():
     config = generated_config("fastspeech2", FEW, small=True)
-    work = training_step(config, CPU)()  # the longest utterance is in the first update
+    work = benchmark.training_step(config, CPU)()  # the longest utterance is in the first update
     assert 869 <= work.frames <= work.cells
     assert work.audio_s == work.frames * 256 / 22050
     assert work.utterances >= 1
@@ -79,19 +70,14 @@ def test_an_update_counts_its_work():
 def test_two_precisions_train_in_one_process():
     in_bf16 = generated_config("freevgl", ("train.batch_size=2",), small=True)
     in_fp32 = generated_config("freevgl", FEW, small=True)
-    steps = [training_step(config, CPU) for config in (in_bf16, in_fp32)]
+    steps = [benchmark.training_step(config, CPU) for config in (in_bf16, in_fp32)]
     assert all(step().frames > 0 for step in steps)
 
 
 def test_two_settings_are_compared_with_the_results_of_both():
-    options = Options(
-        model=["freevgl"],
-        mode=["training"],
-        batch_size=2,
-        steps=6,
-        small=True,
-        compare=["train.cut_mel_frame=16", "train.cut_mel_frame=32"],
-    )
+    compared = ["train.cut_mel_frame=16", "train.cut_mel_frame=32"]
+    sizes = {"batch_size": 2, "steps": 6, "small": True}
+    options = Options(model=["freevgl"], mode=["training"], compare=compared, **sizes)
     first, second, pair = run_benchmark(options)
     assert [first.setting, second.setting] == options.compare
     # as many utterances, of twice the frames
@@ -143,25 +129,19 @@ def test_options_without_an_effect_are_refused(options, message):
 
 
 def test_of_several_precisions_those_a_model_lacks_are_left_out():
-    options = Options(
-        model=["tacotron2"],
-        mode=["inference"],
-        precision=["fp32", "bf16"],
-        small=True,
-        longest=8,
-        warm_up=0,
-        steps=1,
-        overrides=["train.synthetic_utterances=20"],
-    )
+    sizes = {"small": True, "longest": 8, "warm_up": 0, "steps": 1}
+    few = ["train.synthetic_utterances=20"]
+    wanted = {"model": ["tacotron2"], "mode": ["inference"], "precision": ["fp32", "bf16"]}
+    options = Options(**wanted, **sizes, overrides=few)
     assert [result.setting for result in run_benchmark(options)] == ["precision=fp32"]
 
 
 def test_every_model_has_its_full_size_on_the_lengths_of_ljspeech_and_a_tiny_one():
-    assert known_models().keys() == {
+    assert benchmark.known_models().keys() == {
         "fastspeech2", "fastpitch", "flowspeech", "matcha", "tacotron2",
         "hifigan", "waveglow", "freevgl", "vocos",
     }  # fmt: skip
-    for model, task in known_models().items():
+    for model, task in benchmark.known_models().items():
         full, tiny = generated_config(model), generated_config(model, small=True)
         assert (tiny.task, tiny.model_type) == (full.task, full.model_type)
         assert (full.task, full.model_type.lower()) == (task, model)
@@ -181,7 +161,7 @@ def test_speech_is_measured_in_parts(tmp_path):
 
 
 def test_start_up_is_that_of_fresh_interpreters(monkeypatch):
-    for statement in _STATEMENTS:
+    for statement in benchmark._STATEMENTS:
         importlib.import_module(statement.removeprefix("import "))  # there are such modules
     monkeypatch.setattr("models.programs.benchmark.run._STATEMENTS", ("pass", "import numpy"))
     empty, numpy = run_benchmark(Options(mode=["start-up"], warm_up=0, steps=1))

@@ -3,21 +3,11 @@
 import pytest
 
 from models.programs.compare.listening_test import make_test, read_answers
-from tests.models.evaluation.report.browser import Browser, find_browser
+from tests.models.evaluation.report.browser import IN_BROWSER
 from tests.models.evaluation.report.test_page_in_browser import wait_for
 from tests.models.programs.compare.test_listening_test import systems
 
-pytestmark = [
-    pytest.mark.page,
-    pytest.mark.skipif(find_browser() is None, reason="no Chromium or Chrome is installed"),
-]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    browser = Browser(tmp_path_factory.mktemp("profile"))
-    yield browser
-    browser.close()
+pytestmark = IN_BROWSER
 
 
 def press(browser, key):
@@ -54,9 +44,8 @@ def test_a_listener_answers_by_keyboard_goes_on_later_and_downloads(browser, tmp
         answer(browser, "1", sides)
     assert browser.run("document.getElementById('end').hidden") is False
     results = tmp_path / "results.csv"
-    results.write_text(
-        browser.run("fetch(document.getElementById('download').href).then((a) => a.text())")
-    )
+    content = "fetch(document.getElementById('download').href).then((a) => a.text())"
+    results.write_text(browser.run(content))
     answers = read_answers([results], key)
     assert len(answers) == n_trials
     assert {listener for listener, _ in answers} == {'ann, "a"'}

@@ -159,7 +159,7 @@ def test_finished_recordings_are_not_done_again(recording, tmp_path, monkeypatch
         names = ["the", "uncle", "claimed", "her", "the", "husband", "resisted"]
         return [TimedWord(name, 0.4 * n, 0.4 * n + 0.4) for n, name in enumerate(names)]
 
-    monkeypatch.setattr(writing.Recogniser, "words", heard)
+    monkeypatch.setattr(writing.recognition.Recogniser, "words", heard)
     out = tmp_path / "out"
     assert "stopped" in corpus(tmp_path, out).stderr
     done = corpus(tmp_path, out)

@@ -22,6 +22,14 @@ def distil(*words, texts=EVERYDAY, teacher=TOY, out):
     return command("distil", teacher, texts, out, "--num_workers", "1", *words)
 
 
+def spoken(folder, texts, *words, voices="anna", code=0):
+    """Has texts spoken into `out` of a folder."""
+    (folder / "t.txt").write_text("\n".join(texts))
+    done = distil("--voices", voices, *words, texts=folder / "t.txt", out=folder / "out")
+    assert done.returncode == code, done.stderr
+    return done
+
+
 def rows_of(folder):
     header, *lines = (folder / "metadata.csv").read_text(encoding="utf-8").splitlines()
     assert header == "id|speaker|text|normalized"
@@ -41,14 +49,11 @@ def corpus(tmp_path_factory):
     faulty = "nothing quiet broken late waits loud slowly hastily stereo sixteen_bits raise"
     names = [name.replace("_", " ") for name in faulty.split()]
     texts = [*GOOD, *(f"This text is read {name} in the old house." for name in names)]
-    (folder / "t.txt").write_text("\n".join(texts))
-    out = folder / "out"
-    done = distil("--voices", "anna", texts=folder / "t.txt", out=out)
-    assert done.returncode == 0, done.stderr
+    done = spoken(folder, texts)
     assert "anna: 10 clips, " in done.stderr
     assert "; 11 rejected" in done.stderr
     assert "no --licence: model cards will say that it is unknown" in done.stderr
-    return out
+    return folder / "out"
 
 
 def test_texts_are_written_as_they_are_and_in_words(corpus):
@@ -127,20 +132,14 @@ def test_every_voice_speaks_the_texts_of_every_and_the_same_texts_if_asked(tmp_p
     for folder, n_different in (("a", 8), ("b", 5)):
         rows = rows_of(tmp_path / folder)
         assert [row[1] for row in rows] == 5 * ["anna"] + 5 * ["bert"]
-        assert (
-            {row[2] for row in rows[:2]}
-            == {row[2] for row in rows[5:7]}
-            == {"Hello there, my friend!", "Is it you?"}
-        )
+        of_every = {"Hello there, my friend!", "Is it you?"}
+        assert {row[2] for row in rows[:2]} == {row[2] for row in rows[5:7]} == of_every
         assert len({row[2] for row in rows}) == n_different
 
 
 def test_clips_whose_words_a_recogniser_does_not_hear_are_rejected(tmp_path):
-    (tmp_path / "t.txt").write_text("Where is the old lighthouse?\nThe cat sleeps on the mat.\n")
-    done = distil(
-        "--voices", "anna", "--recogniser", HEARING, texts=tmp_path / "t.txt", out=tmp_path / "out"
-    )
-    assert done.returncode == 0, done.stderr
+    texts = ("Where is the old lighthouse?", "The cat sleeps on the mat.")
+    spoken(tmp_path, texts, "--recogniser", HEARING)
     assert [row[2] for row in rows_of(tmp_path / "out")] == ["Where is the old lighthouse?"]
     (rejected,) = read_jsonl(tmp_path / "out" / "rejected.jsonl")
     reason = "word error rate 100 %, recognised: where is the old lighthouse"
@@ -170,9 +169,7 @@ def test_a_run_that_was_killed_goes_on_where_it_ended(tmp_path, monkeypatch):
 
 def test_a_teacher_of_faulty_sound_is_stopped_after_the_first_clips(tmp_path):
     texts = [f"This text is read quiet in house {n}." for n in range(30)]
-    (tmp_path / "t.txt").write_text("\n".join(texts))
-    done = distil("--voices", "anna", texts=tmp_path / "t.txt", out=tmp_path / "out")
-    assert done.returncode == 1
+    done = spoken(tmp_path, texts, code=1)
     message = r"error: all 20 clips of anna are faulty, at last anna_t-\d{4}: nothing but silence"
     assert re.search(message, done.stderr)
     assert len((tmp_path / "out" / "clips.jsonl").read_text().splitlines()) in (20, 21)
@@ -186,26 +183,17 @@ def test_a_teacher_of_faulty_sound_is_stopped_after_the_first_clips(tmp_path):
     ],
 )
 def test_texts_that_run_out_are_reported(tmp_path, amount, message):
-    (tmp_path / "t.txt").write_text("\n".join(GOOD))
-    words = ("--voices", "anna,bert", *amount)
-    done = distil(*words, texts=tmp_path / "t.txt", out=tmp_path / "out")
-    assert done.returncode == 0, done.stderr
-    assert message in done.stderr
+    assert message in spoken(tmp_path, GOOD, *amount, voices="anna,bert").stderr
 
 
 def test_a_voice_without_texts_is_an_error(tmp_path):
-    (tmp_path / "t.txt").write_text(GOOD[0])
-    done = distil("--voices", "anna,bert", texts=tmp_path / "t.txt", out=tmp_path / "out")
-    assert done.returncode == 1
+    done = spoken(tmp_path, GOOD[:1], voices="anna,bert", code=1)
     assert "of 1 text, a voice gets 0; give more texts, or fewer voices" in done.stderr
     assert not (tmp_path / "out").exists()
 
 
 def test_a_teacher_that_always_fails_ends_the_run_and_is_asked_again_later(tmp_path):
-    (tmp_path / "t.txt").write_text("\n".join(f"raise {text}" for text in GOOD))
-    words = ("--voices", "anna")
-    done = distil(*words, texts=tmp_path / "t.txt", out=tmp_path / "out")
-    assert done.returncode == 1
+    done = spoken(tmp_path, [f"raise {text}" for text in GOOD], code=1)
     fault = f"{TOY} fails: RuntimeError: no such word"
     message = f"error: the teacher fails again and again: anna_t-....: {fault}"
     assert re.search(message, done.stderr.splitlines()[-1])
@@ -214,28 +202,22 @@ def test_a_teacher_that_always_fails_ends_the_run_and_is_asked_again_later(tmp_p
 
 
 def test_a_teacher_that_leaves_python_fails(tmp_path):
-    (tmp_path / "t.txt").write_text(f"exit {GOOD[0]}\n{GOOD[1]}\n")
-    done = distil("--voices", "anna", texts=tmp_path / "t.txt", out=tmp_path / "out")
-    assert done.returncode == 0, done.stderr
+    done = spoken(tmp_path, (f"exit {GOOD[0]}", GOOD[1]))
     assert "anna: 1 clip, 0.0 min; 1 rejected" in done.stderr
     (rejected,) = read_jsonl(tmp_path / "out" / "rejected.jsonl")
     assert rejected["reason"].startswith(f"{TOY} fails: SystemExit: 3 (")
 
 
 def test_a_corpus_without_usable_clips_is_an_error(tmp_path):
-    (tmp_path / "t.txt").write_text("raise it\n")
-    done = distil("--voices", "anna", texts=tmp_path / "t.txt", out=tmp_path / "out")
-    assert done.returncode == 1
+    done = spoken(tmp_path, ["raise it"], code=1)
     assert f"error: {tmp_path}/out: no clip can be used: {TOY} fails: RuntimeError" in done.stderr
     assert not (tmp_path / "out" / "metadata.csv").exists()
 
 
 def test_samples_that_are_no_numbers_are_not_asked_for_again(tmp_path):
-    texts, log = tmp_path / "t.txt", tmp_path / "out" / "clips.jsonl"
-    texts.write_text(f"It is broken here.\n{GOOD[0]}\n")
     for _ in range(2):
-        assert distil("--voices", "anna", texts=texts, out=tmp_path / "out").returncode == 0
-        assert len(log.read_text().splitlines()) == 2
+        spoken(tmp_path, ("It is broken here.", GOOD[0]))
+        assert len((tmp_path / "out" / "clips.jsonl").read_text().splitlines()) == 2
 
 
 @pytest.mark.parametrize(
@@ -319,10 +301,7 @@ def test_a_resumed_run_reports_the_clips_that_it_has(corpus):
 
 
 def test_name_and_licence_are_recorded_and_may_be_given_later(tmp_path):
-    (tmp_path / "t.txt").write_text(GOOD[0])
-    words = ("--voices", "anna", "--name", "Toy 1")
     for licence in ([], ["--licence", "cc0-1.0"]):
-        done = distil(*words, *licence, texts=tmp_path / "t.txt", out=tmp_path / "out")
-        assert done.returncode == 0, done.stderr
+        spoken(tmp_path, GOOD[:1], "--name", "Toy 1", *licence)
         recorded = read_json(tmp_path / "out" / "corpus.json")["origin"]
         assert recorded == {"spoken_by": "Toy 1", "licence": "".join(licence[1:])}

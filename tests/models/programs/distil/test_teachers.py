@@ -129,9 +129,8 @@ def test_an_answer_that_is_cut_off_is_asked_for_again(server):
 
 def test_a_name_of_a_host_that_cannot_be_is_an_error(monkeypatch):
     monkeypatch.setattr(teachers, "_PAUSES_S", (0,))
-    with pytest.raises(
-        InputError, match=r"http://a\.\.b/v1/audio/speech: Unicode(?:Encode)?Error: "
-    ):
+    message = r"http://a\.\.b/v1/audio/speech: Unicode(?:Encode)?Error: "
+    with pytest.raises(InputError, match=message):
         find_teacher("http://a..b/v1", "m").speak("Hi.", "alloy")
 
 

@@ -115,10 +115,8 @@ def test_weights_and_biases_gets_the_run_and_a_sample_in_one_message(tmp_path, m
 
     folder = str(tmp_path / "voice")
     assert started == [{"project": "arion", "name": "voice", "dir": folder, "config": CONFIG}]
-    values = {
-        "samples/a/recorded": ("audio", [0.5, 1.0], 8000),
-        "samples/a/mels": ("image", (20, 30, 4), 255.0),
-    }
+    image = ("image", (20, 30, 4), 255.0)
+    values = {"samples/a/recorded": ("audio", [0.5, 1.0], 8000), "samples/a/mels": image}
     assert sent == [({"valid/loss": 0.5}, 6), (values, 7), "end"]
 
 

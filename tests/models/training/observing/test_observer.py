@@ -22,9 +22,8 @@ def test_validation_is_a_mean_over_elements_and_restores_the_state(store):
     task.networks["model"].train()
     generator = torch.get_rng_state()
     loss, losses, _ = validate(task, make_data(store, config).valid, torch.device("cpu"))
-    together, *_ = validate(
-        task, make_data(store, train_config(batch_size=9)).valid, torch.device("cpu")
-    )
+    larger = make_data(store, train_config(batch_size=9))
+    together, *_ = validate(task, larger.valid, torch.device("cpu"))
 
     assert loss == pytest.approx(losses["mel"] + 0.1 * losses["duration"])
     assert loss == pytest.approx(together, rel=1e-6)

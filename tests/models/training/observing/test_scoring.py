@@ -24,20 +24,10 @@ from processors.metrics.records import Copy, MetricValue
 from processors.metrics.registry import METRICS
 from processors.metrics.signals.acoustic_features import encode_speaker
 from processors.records import TimedPhone
-from tests.models.training.small_tasks import (
-    PREPROCESS,
-    TEXT,
-    make_data,
-    make_processed,
-    train_config,
-    write_corpus,
-)
-from tests.models.vocoder.small_hifigan import (
-    gan_config,
-    make_recording,
-    make_recordings,
-    make_segments,
-)
+from tests.models.training import small_tasks
+from tests.models.training.small_tasks import PREPROCESS, TEXT, train_config, write_corpus
+from tests.models.vocoder import small_hifigan
+from tests.models.vocoder.small_hifigan import gan_config, make_recordings, make_segments
 from tests.processors.metrics.packages import skip_without
 from utils.errors import InputError
 
@@ -103,9 +93,8 @@ def test_speech_that_is_the_recording_has_the_best_scores():
 
 def test_scores_are_means_over_the_utterances_by_their_weights(monkeypatch):
     """Those without a value, or one that is no number, do not count."""
-    values = iter(
-        [MetricValue(1.0, 1), None, MetricValue(4.0, 2), MetricValue(math.nan), *[None] * 4]
-    )
+    some = MetricValue(1.0, 1), None, MetricValue(4.0, 2), MetricValue(math.nan)
+    values = iter([*some, *[None] * 4])
     set_score(monkeypatch, "v_uv_f1", lambda _pair: next(values))
     scorer = scoring("v_uv_f1")
 
@@ -124,10 +113,8 @@ def test_resynthesis_is_compared_sample_by_sample():
     wav_hat = 0.5 * tone()[: 31 * 256]
     found = scoring("mel_l1", utterances=[utterance(0, batch)]).run(Speaker(lambda _wav: wav_hat))
 
-    assert (
-        found.values["mel_l1"]
-        == METRICS["mel_l1"].score(Copy(tone()[: 31 * 256], wav_hat, MEL)).value
-    )
+    expected = METRICS["mel_l1"].score(Copy(tone()[: 31 * 256], wav_hat, MEL))
+    assert found.values["mel_l1"] == expected.value
 
 
 def test_utterances_beyond_the_budget_are_dropped_for_good_and_logged_once(clock, caplog):
@@ -254,9 +241,8 @@ def without(monkeypatch, *packages):
 
 @pytest.fixture
 def _utterances(monkeypatch):
-    monkeypatch.setattr(
-        "models.training.observing.scoring.choose_utterances", lambda *_: UTTERANCES
-    )
+    choose = "models.training.observing.scoring.choose_utterances"
+    monkeypatch.setattr(choose, lambda *_: UTTERANCES)
 
 
 @pytest.mark.usefixtures("_utterances")
@@ -304,19 +290,18 @@ SAMPLE_RATE, HOP = PREPROCESS.sample_rate, PREPROCESS.hop_length
 
 
 def utterance_config(**changes):
-    return SimpleNamespace(
-        train=train_config(**({"score_utterances": 3} | changes)), preprocess=PREPROCESS
-    )
+    train = train_config(**({"score_utterances": 3} | changes))
+    return SimpleNamespace(train=train, preprocess=PREPROCESS)
 
 
 @pytest.fixture
 def store(tmp_path):
-    return make_processed(tmp_path / "data")
+    return small_tasks.make_processed(tmp_path / "data")
 
 
 @pytest.fixture
 def data(store):
-    return make_data(store, train_config())
+    return small_tasks.make_data(store, train_config())
 
 
 def test_an_acoustic_model_is_compared_with_the_span_of_its_features(tmp_path, store, data):
@@ -336,13 +321,9 @@ def test_an_acoustic_model_is_compared_with_the_span_of_its_features(tmp_path, s
 
 def test_the_utterances_are_the_same_in_a_random_order(tmp_path, store, data):
     write_corpus(tmp_path, store)
-    all_of_them, some = (
-        [
-            recorded.id
-            for _, recorded in choose_utterances(utterance_config(score_utterances=n), data)
-        ]
-        for n in (99, 2)
-    )
+    configs = (utterance_config(score_utterances=n) for n in (99, 2))
+    chosen = (choose_utterances(config, data) for config in configs)
+    all_of_them, some = ([recorded.id for _, recorded in utterances] for utterances in chosen)
 
     assert sorted(all_of_them) == list(store.ids[-4:])
     assert all_of_them != sorted(all_of_them)  # random, but fixed
@@ -382,7 +363,7 @@ def test_a_vocoder_needs_no_corpus_and_uses_texts_if_there_are_any(tmp_path):
     write_corpus(tmp_path, store)
     shutil.rmtree(tmp_path / "corpus")
     _, first = choose_utterances(utterance_config(), data)[0]
-    wav = make_recording(int(first.id[-3:])).wav / np.float32(32768)
+    wav = small_hifigan.make_recording(int(first.id[-3:])).wav / np.float32(32768)
 
     assert np.array_equal(first.wav, wav)
     assert np.array_equal(alone.wav, wav)

@@ -15,11 +15,8 @@ from tests.processors.metrics.packages import skip_without
 from tests.processors.utterances import AH, EE, ES, OO, PAUSE, RATE, SENTENCE, sing, times
 from utils.errors import InputError
 
-PAIR_METRICS = [
-    name
-    for name, metric in METRICS.items()
-    if metric.family == "pairs" and not metric.takes_encoder
-]
+OF_PAIRS = [metric for metric in METRICS.values() if metric.family == "pairs"]
+PAIR_METRICS = [metric.name for metric in OF_PAIRS if not metric.takes_encoder]
 NOISE = 0.1 * np.random.default_rng(0).normal(size=8000).astype(np.float32)
 ODD = {
     "empty": np.zeros(0, dtype=np.float32),
@@ -104,10 +101,9 @@ def test_a_voice_that_is_higher_by_cents_is_off_by_them(cents, same_timing):
 
 @pytest.mark.parametrize("f0", [80, 160, 320])
 def test_it_is_the_same_for_low_and_high_voices(f0):
-    wav, wav_hat = (
-        sing((AH._replace(f0=f0 * ratio, glide=1.0, seconds=0.5),)) for ratio in (1, 2 ** (1 / 12))
-    )
-    assert METRICS["f0rmse_cents"].score(pair_of(wav, wav_hat)).value == pytest.approx(100, abs=1)
+    vowels = (AH._replace(f0=f0 * ratio, glide=1.0, seconds=0.5) for ratio in (1, 2 ** (1 / 12)))
+    value = score_of("f0rmse_cents", *(sing((vowel,)) for vowel in vowels))
+    assert value == pytest.approx(100, abs=1)
 
 
 def test_frames_an_octave_apart_count():
@@ -134,11 +130,7 @@ def test_it_is_pearsons_where_both_are_voiced():
     random = np.random.default_rng(0)
     parts = [AH._replace(f0=f0, seconds=0.1) for f0 in random.uniform(100, 300, size=8)]
     other = [AH._replace(f0=f0, seconds=0.1) for f0 in random.uniform(100, 300, size=8)]
-    pair = AlignedPair(
-        AcousticFeatures(sing(parts), RATE),
-        AcousticFeatures(sing((*other[:5], ES)), RATE),
-        same_timing=True,
-    )
+    pair = pair_of(sing(parts), sing((*other[:5], ES)), same_timing=True)
     voiced = pair.f0[(pair.f0[:, 0] > 0) & (pair.f0[:, 1] > 0)]
     assert 60 < len(voiced) < len(pair.f0)
     assert METRICS["fpc"].score(pair).value == pytest.approx(stats.pearsonr(*voiced.T).statistic)
@@ -197,9 +189,8 @@ WAV = np.ones(10)  # it is not listened to
 
 
 def duration_rmse(theirs: tuple[TimedPhone, ...], ours: tuple[TimedPhone, ...]) -> float | None:
-    value = METRICS["duration_rmse"].score(
-        AlignedPair(AcousticFeatures(WAV, RATE, theirs), AcousticFeatures(WAV, RATE, ours))
-    )
+    both = (AcousticFeatures(WAV, RATE, phones) for phones in (theirs, ours))
+    value = METRICS["duration_rmse"].score(AlignedPair(*both))
     return None if value is None else value.value
 
 
@@ -254,11 +245,8 @@ def test_what_never_changes_has_no_correlation(values):
 
 
 def mcd(theirs: np.ndarray, ours: np.ndarray, rate: int = RATE) -> float:
-    return (
-        METRICS["mcd"]
-        .score(AlignedPair(AcousticFeatures(theirs, RATE), AcousticFeatures(ours, rate)))
-        .value
-    )
+    pair = AlignedPair(AcousticFeatures(theirs, RATE), AcousticFeatures(ours, rate))
+    return METRICS["mcd"].score(pair).value
 
 
 def test_it_is_in_db():
@@ -300,8 +288,7 @@ def test_noise_counts_from_60_db_below_the_speech_on(noise_db, least, most):
 def test_a_copy_is_warped_like_all_others():
     wav = sing()
     later = np.pad(wav, (240, 0))[: len(wav)]
-    copy = AlignedPair(AcousticFeatures(wav, RATE), AcousticFeatures(later, RATE), same_timing=True)
-    assert METRICS["mcd"].score(copy).value == mcd(wav, later) < 0.1
+    assert score_of("mcd", wav, later, same_timing=True) == mcd(wav, later) < 0.1
 
 
 def test_a_copy_that_is_late_is_worse():
@@ -340,9 +327,7 @@ def encode(wav: np.ndarray, sample_rate: int) -> np.ndarray:
 
 
 def pair(theirs, ours, encoder=encode) -> AlignedPair:
-    return AlignedPair(
-        AcousticFeatures(theirs, 8000, (), encoder), AcousticFeatures(ours, 8000, (), encoder)
-    )
+    return AlignedPair(*(AcousticFeatures(wav, 8000, (), encoder) for wav in (theirs, ours)))
 
 
 def test_it_is_the_cosine_of_both_vectors():
@@ -367,9 +352,8 @@ def test_the_recording_is_encoded_once_for_all_systems():
 
     recorded = AcousticFeatures(NOISE, 8000, (), count)
     for length in (3000, 2000):
-        METRICS["similarity"].score(
-            AlignedPair(recorded, AcousticFeatures(NOISE[:length], 8000, (), count))
-        )
+        spoken = AcousticFeatures(NOISE[:length], 8000, (), count)
+        METRICS["similarity"].score(AlignedPair(recorded, spoken))
     assert sorted(calls) == [2000, 3000, 8000]
 
 
@@ -381,19 +365,15 @@ def test_silence_has_no_score_and_neither_has_a_vector_of_no_length():
 def test_without_the_users_encoder_the_built_in_one_hears_one_second_of_speech():
     skip_without("similarity")
     second = np.tile(NOISE, 2)
-    assert METRICS["similarity"].score(pair(second, 0.1 * second, None)).value == pytest.approx(
-        1, abs=1e-4
-    )
+    value = METRICS["similarity"].score(pair(second, 0.1 * second, None)).value
+    assert value == pytest.approx(1, abs=1e-4)
     assert METRICS["similarity"].score(pair(second, NOISE[:7000], None)) is None
 
 
 @pytest.mark.parametrize(
     ("encoder", "message"),
     [
-        (
-            lambda *_: np.zeros((1, 3)),
-            r"gave float64 of shape \(1, 3\); an encoder of voices gives",
-        ),
+        (lambda *_: np.zeros((1, 3)), r"float64 of shape \(1, 3\); an encoder of voices gives"),
         (lambda *_: [1.0, np.nan], "one vector of finite numbers"),
         (lambda *_: None, "gave object of shape"),
         (lambda *_: "anna", "one vector of finite numbers"),

@@ -8,28 +8,22 @@ import soundfile
 import soxr
 
 from processors.metrics.recognition import labelled_speech
-from processors.metrics.recognition.labelled_speech import (
-    LabelledSpeech,
-    recognise,
-    recognised_words,
-    word_indices,
-    words_of,
-)
+from processors.metrics.recognition.labelled_speech import recognise, recognised_words
 from processors.metrics.recognition.user_models import UserModels
 from tests.processors.spliced import WORDS, Recording
 from utils.errors import InputError
 
 DEMO = Path(__file__).parents[4] / "egs" / "_demo" / "LJSpeech-mini"
 CLIP = "LJ001-0008"  # 1.8 s
-SOUND = LabelledSpeech(np.full(4, 0.5, dtype=np.float32), 8000, "", "nl", id="a")
+SOUND = labelled_speech.LabelledSpeech(np.full(4, 0.5, dtype=np.float32), 8000, "", "nl", id="a")
 
 
 @pytest.fixture(scope="module")
-def clip() -> LabelledSpeech:
+def clip() -> labelled_speech.LabelledSpeech:
     wav, rate = soundfile.read(DEMO / "wavs" / f"{CLIP}.flac", dtype="float32")
     with (DEMO / "metadata.csv").open(encoding="utf-8") as file:
         texts = {row[0]: row[-1] for row in csv.reader(file, delimiter="|", quoting=csv.QUOTE_NONE)}
-    return LabelledSpeech(wav, rate, texts[CLIP], "en-us", id=CLIP)
+    return labelled_speech.LabelledSpeech(wav, rate, texts[CLIP], "en-us", id=CLIP)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +32,7 @@ def heard(clip) -> str:
 
 
 def test_a_recording_is_read_at_any_level_and_silence_as_nothing(clip, heard):
-    assert len(set(heard.split()) & set(words_of(clip.text, "en-us").split())) >= 2
+    assert len(set(heard.split()) & set(labelled_speech.words_of(clip.text, "en-us").split())) >= 2
     assert recognise(0.1 * clip.wav, clip.sample_rate) == heard
     assert recognise(np.zeros(16000, dtype=np.float32), 16000) == ""
     assert recognise(np.zeros(0, dtype=np.float32), 16000) == ""
@@ -76,7 +70,7 @@ def test_pocketsphinx_recognises_english_only(clip, heard):
     ],
 )  # fmt: skip
 def test_words_are_compared_without_case_and_punctuation(language, text, words):
-    assert words_of(text, language) == words
+    assert labelled_speech.words_of(text, language) == words
 
 
 def test_a_recogniser_of_the_user_takes_any_language():
@@ -135,7 +129,7 @@ def said(wav, rate, words=WORDS):
 )
 def test_words_are_placed_with_the_fewest_skipped_or_repeated(text, spoken, expected):
     words = text.split()
-    found = word_indices(words, spoken.split())
+    found = labelled_speech.word_indices(words, spoken.split())
     assert [words[place] for place in found] == spoken.split()
     assert cost(found, len(words)) == cost(expected, len(words))
 

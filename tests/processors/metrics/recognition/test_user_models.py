@@ -22,9 +22,8 @@ def write(folder, name: str, code: str) -> None:
 
 
 def test_a_function_of_the_current_folder_is_called(folder):
-    write(
-        folder / "mine_a", "ears", "def hear(wav, rate, language):\n    return f'{language} {rate}'"
-    )
+    code = "def hear(wav, rate, language):\n    return f'{language} {rate}'"
+    write(folder / "mine_a", "ears", code)
     assert load_function("mine_a.ears:hear")(np.zeros(3), 8000, "en-us") == "en-us 8000"
 
 
@@ -44,10 +43,8 @@ def test_it_travels_to_other_processes(folder):
 
 @pytest.mark.parametrize("name", ["ears", "ears:", ":hear", "my ears:hear", "ears.:hear", "a:b:c"])
 def test_a_name_of_another_form_is_refused(name):
-    with pytest.raises(
-        InputError,
-        match=r"^\S*( \S+)?: cannot be imported|is no function.*expected package\.module:function",
-    ):
+    fault = r"^\S*( \S+)?: cannot be imported|is no function.*expected package\.module:function"
+    with pytest.raises(InputError, match=fault):
         load_function(name)
 
 

@@ -68,20 +68,15 @@ def test_sound_is_where_it_is_not_silent():
     assert voice.times_s[end - 1] == pytest.approx(0.5, abs=0.013)
 
 
-@pytest.mark.parametrize(
-    "wav",
-    [
-        np.zeros(0),
-        np.zeros(1),
-        np.full(100, 0.7),
-        np.full(3000, np.nan),
-        np.append(sing(), np.inf),
-        1e-6 * sing(),
-    ],
-    ids=["empty", "sample", "constant", "nan", "infinity", "quiet"],
-)
-def test_what_is_empty_silent_or_no_number_has_no_sound(wav):
-    voice = AcousticFeatures(wav.astype(np.float32), RATE)
+SOUNDLESS = {
+    **{"empty": np.zeros(0), "sample": np.zeros(1), "constant": np.full(100, 0.7)},
+    **{"nan": np.full(3000, np.nan), "infinity": np.append(sing(), np.inf), "quiet": 1e-6 * sing()},
+}
+
+
+@pytest.mark.parametrize("kind", SOUNDLESS)
+def test_what_is_empty_silent_or_no_number_has_no_sound(kind):
+    voice = AcousticFeatures(SOUNDLESS[kind].astype(np.float32), RATE)
     assert voice.sound == slice(0, 0)
     assert len(voice.f0) == len(voice.energy) == voice.n_frames
 
@@ -96,15 +91,10 @@ def test_cepstra_are_those_of_the_sound_at_any_level_and_place():
 
 
 def test_cepstra_tell_vowels_apart_and_hardly_pitches():
-    vowels = [(AH._replace(seconds=0.5, glide=1.0),), (EE._replace(seconds=0.5, glide=1.0),)]
-    ah, ah_higher, ee = (
-        inside(voice, voice.cepstra).mean(axis=0)  # (24,)
-        for voice in (
-            AcousticFeatures(sing(vowels[0]), RATE),
-            AcousticFeatures(sing(vowels[0], pitch=1.2), RATE),
-            AcousticFeatures(sing(vowels[1]), RATE),
-        )
-    )
+    vowel, other = ((each._replace(seconds=0.5, glide=1.0),) for each in (AH, EE))
+    wavs = sing(vowel), sing(vowel, pitch=1.2), sing(other)
+    voices = (AcousticFeatures(wav, RATE) for wav in wavs)
+    ah, ah_higher, ee = (inside(v, v.cepstra).mean(axis=0) for v in voices)  # (24,)
     assert np.linalg.norm(ee - ah) > 5 * np.linalg.norm(ah_higher - ah)
 
 

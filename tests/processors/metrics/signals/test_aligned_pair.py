@@ -9,25 +9,18 @@ from processors.records import TimedPhone
 from tests.processors.utterances import AH, EE, ES, OO, PAUSE, RATE, SENTENCE, sing, times
 
 
-def pair_of(
-    theirs: np.ndarray, ours: np.ndarray, *, same_timing: bool = False, rates=(RATE, RATE)
-) -> AlignedPair:
-    return AlignedPair(
-        AcousticFeatures(theirs, rates[0]), AcousticFeatures(ours, rates[1]), same_timing
-    )
+def pair_of(theirs, ours, phones=(), phones_hat=(), *, same_timing=False) -> AlignedPair:
+    both = AcousticFeatures(theirs, RATE, phones), AcousticFeatures(ours, RATE, phones_hat)
+    return AlignedPair(*both, same_timing)
 
 
 @pytest.mark.parametrize(
     ("rates", "common"),
-    [
-        ((16000, 16000), 16000),
-        ((48000, 16000), 16000),
-        ((24000, 48000), 16000),
-        ((8000, 24000), 8000),
-    ],
+    [((2, 2), 16000), ((6, 2), 16000), ((3, 6), 16000), ((1, 3), 8000)],  # rates in 8 kHz
 )
 def test_both_are_brought_to_the_lower_rate_and_16000_hz_at_most(rates, common):
-    pair = pair_of(sing(rate=rates[0]), sing(rate=rates[1]), rates=rates)
+    both = (AcousticFeatures(sing(rate=8000 * rate), 8000 * rate) for rate in rates)
+    pair = AlignedPair(*both)
     assert [voice.sample_rate for voice in pair.features] == [common, common]
     assert np.abs(pair.path[:, 0] - pair.path[:, 1]).mean() < 1
 
@@ -71,11 +64,7 @@ def test_silence_has_an_empty_path(same_timing):
     wav = sing()
     silence = np.zeros_like(wav)
     for theirs, ours in ((wav, silence), (silence, wav), (silence, silence)):
-        pair = AlignedPair(
-            AcousticFeatures(theirs, RATE, times()),
-            AcousticFeatures(ours, RATE, times()),
-            same_timing,
-        )
+        pair = pair_of(theirs, ours, times(), times(), same_timing=same_timing)
         for path in (pair.path, pair.dtw_path, pair.phone_path, pair.f0, pair.energy):
             assert path.shape == (0, 2)
 
@@ -112,10 +101,7 @@ def phones(names: str) -> tuple[TimedPhone, ...]:
     ],
 )
 def test_phones_are_matched_by_name_and_in_order(theirs, ours, matched):
-    wav = sing()
-    pair = AlignedPair(
-        AcousticFeatures(wav, RATE, phones(theirs)), AcousticFeatures(wav, RATE, phones(ours))
-    )
+    pair = pair_of(sing(), sing(), phones(theirs), phones(ours))
     assert [both[0].name for both in pair.phones] == matched.split()
     for phone, phone_hat in pair.phones:
         assert phone.name == phone_hat.name
@@ -126,10 +112,7 @@ def test_phones_are_matched_by_name_and_in_order(theirs, ours, matched):
 def test_each_phone_is_stretched_to_the_longer():
     slower = (AH, ES, EE._replace(seconds=0.3), PAUSE, OO)
     parts = (AH, ES._replace(seconds=0.2), EE, PAUSE, PAUSE, OO)
-    pair = AlignedPair(
-        AcousticFeatures(sing(slower), RATE, times(slower)),
-        AcousticFeatures(sing(parts), RATE, times(parts)),
-    )
+    pair = pair_of(sing(slower), sing(parts), times(slower), times(parts))
     frames, frames_hat = pair.phone_path.T
     margin = 10
     assert frames.tolist()[:40] == frames_hat.tolist()[:40] == list(range(margin, margin + 40))
@@ -143,9 +126,7 @@ def test_each_phone_is_stretched_to_the_longer():
 
 def test_phones_that_run_over_the_end_keep_to_it():
     late = tuple(TimedPhone(name, start + 0.3, end + 0.3) for name, start, end in times())
-    pair = AlignedPair(
-        AcousticFeatures(sing(), RATE, times()), AcousticFeatures(sing(), RATE, late)
-    )
+    pair = pair_of(sing(), sing(), times(), late)
     assert pair.phone_path.max() == pair.features[1].n_frames - 1
     assert len(pair.phones) == len([part for part in SENTENCE if part != PAUSE])
 
