@@ -141,11 +141,12 @@ def _loky_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
 
     # joblib runs a single job in this process, where a crash would end the run: use two processes
     # at least. Dispatch no more chunks than jobs, to keep the number of suspects small.
-    beginning = {"initializer": _begin_worker, "initargs": (os.getpid(),)}
-    with parallel_config("loky", n_jobs=max(2, n_jobs), inner_max_num_threads=1, **beginning):
+    ending = {"initializer": _end_with, "initargs": (os.getpid(),)}
+    with parallel_config("loky", n_jobs=max(2, n_jobs), inner_max_num_threads=1, **ending):
         parallel = Parallel(batch_size=1, pre_dispatch=n_jobs, return_as="generator_unordered")
         try:
-            results = parallel(tasks())
+            with _without_ctrl_c():
+                results = parallel(tasks())  # starts the processes
             try:
                 for key, result in results:
                     del in_work[key]
@@ -158,12 +159,8 @@ def _loky_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
             raise WorkerDiedError(list(in_work), error) from error
 
 
-def _begin_worker(parent: int) -> None:
-    """Lets a worker ignore Ctrl-C, and end within a second after its parent, also by SIGKILL.
-
-    A terminal sends Ctrl-C to all processes; the parent ends its workers.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _end_with(parent: int) -> None:
+    """Ends this process within a second after its parent, which SIGKILL may have ended."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -171,6 +168,22 @@ def _begin_worker(parent: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+@contextmanager
+def _without_ctrl_c() -> Iterator[None]:
+    """Lets processes that start in the block ignore Ctrl-C for good, this one in the block.
+
+    A terminal sends it to all processes; this one ends its workers, and they print no tracebacks.
+    """
+    if threading.current_thread() is not threading.main_thread():  # which alone handles signals
+        yield
+        return
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def _dask_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
