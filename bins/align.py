@@ -4,6 +4,7 @@ import shutil
 
 from bins._flags.parsers import program_arguments
 from bins.check_corpus import DATASET, corpus_config, read_scores
+from utils.cli import run
 from utils.errors import InputError
 from utils.files import write_text
 
@@ -37,3 +38,7 @@ def main() -> None:
     shutil.rmtree(folder)
     names = f"misfits.tsv (places to listen to) and {REJECTED}" if misfits else REJECTED
     get_logger(__name__).info("alignments and %s are in %s", names, output)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, cast
 
 from bins._flags.parsers import program_arguments
-from utils.cli import print_text
+from utils.cli import print_text, run
 from utils.errors import InputError
 from utils.files import user_path
 
@@ -101,3 +101,7 @@ def read_scores(config: "Config") -> list[dict[str, Any]]:
 
     path = Path(config.preprocess.processed_dir) / DATASET / SCORES_FILE
     return cast("list[dict[str, Any]]", read_jsonl(path)) if path.is_file() else []
+
+
+if __name__ == "__main__":
+    run(main)

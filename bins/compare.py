@@ -3,7 +3,7 @@
 from typing import Literal
 
 from bins._flags.parsers import program_arguments
-from utils.cli import UsageError, print_text
+from utils.cli import UsageError, print_text, run
 
 
 def main() -> None:
@@ -26,3 +26,7 @@ def main() -> None:
     key = test.make_test(flags.folders, flags.blind, kind, flags.clips, flags.seed)
     page, key_file = flags.blind / "page", flags.blind / test.KEY
     print_text(f"{len(key.trials)} trials: give listeners {page}, keep {key_file} to yourself\n")
+
+
+if __name__ == "__main__":
+    run(main)

@@ -4,6 +4,7 @@ from datetime import datetime
 from pathlib import Path
 
 from bins._flags.parsers import program_arguments
+from utils.cli import run
 from utils.errors import InputError
 
 
@@ -43,3 +44,7 @@ def main() -> None:
     sources = {id: source_of[path] for id, path in texts.items()}
     writer = CorpusWriter(flags.out, flags.language, sources, recogniser, flags.num_workers)
     writer.write(recordings, made_of)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -3,7 +3,7 @@
 from math import inf
 
 from bins._flags.parsers import program_arguments
-from utils.cli import UsageError
+from utils.cli import UsageError, run
 from utils.errors import InputError, counted, listed, nearest
 from utils.logging import get_logger
 
@@ -60,3 +60,7 @@ def main() -> None:
     }
     recorder = corpus.ClipRecorder(teacher, flags.language, models, flags.out)
     corpus.write_corpus(voices, recorder, record, flags.num_workers)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 from bins._flags.parsers import program_arguments
 from models.voices import BUNDLED, InstalledVoice, installed_voices
-from utils.cli import print_text
+from utils.cli import print_text, run
 from utils.errors import described
 from utils.logging import setup_logging
 from utils.parallel import n_cores
@@ -71,3 +71,7 @@ def _spoken(voice: InstalledVoice) -> tuple[str, bool]:
     except Exception as error:  # noqa: BLE001  (whatever is wrong is what is asked for)
         return f"voice {voice.name}: does not speak: {described(error)}", True
     return f"voice {voice.name}: speaks, after {time.monotonic() - start:.1f} s", False
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,6 +1,7 @@
 """Exports a voice for other programs: arion export EXPERIMENT OUT [--vocoder_dir V]."""
 
 from bins._flags.parsers import program_arguments
+from utils.cli import run
 from utils.errors import InputError
 from utils.files import check_new
 from utils.logging import get_logger
@@ -25,3 +26,7 @@ def main() -> None:
         size = sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())
         get_logger(__name__).info("%-32s %10.1f kB", path.name, size / 1e3)
     get_logger(__name__).info("written: %s", flags.target)
+
+
+if __name__ == "__main__":
+    run(main)

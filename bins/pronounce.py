@@ -2,7 +2,7 @@
 
 from bins._flags.parsers import program_arguments
 from models.voices import find_voice
-from utils.cli import UsageError, print_text
+from utils.cli import UsageError, print_text, run
 from utils.files import user_path
 
 
@@ -23,3 +23,7 @@ def main() -> None:
     if flags.output is not None:
         pieces = voice.generate(text, speaker=flags.speaker)
         write_audio(user_path(flags.output), pieces, voice.model.mel.sample_rate)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bins._flags.parsers import program_arguments
 from models.voices import find_voice
 from processors.text.markup import SUFFIXES
-from utils.cli import UsageError, bound_operation_caches, print_bytes
+from utils.cli import UsageError, bound_operation_caches, print_bytes, run
 from utils.errors import InputError, printable
 from utils.files import decoded, read_text, user_path, write_text
 
@@ -169,3 +169,7 @@ def _speak_book(path: Path, flags: argparse.Namespace) -> None:
     synthesizer, settings = _open(find_voice(flags.voice), flags, quiet=False)
     speak_book(book, folder, synthesizer, settings, flags.book_format or "flac")
     sys.stderr.write(printable(f"{folder}") + "\n")
+
+
+if __name__ == "__main__":
+    run(main)

@@ -4,7 +4,7 @@ import os
 import signal
 
 from bins._flags.parsers import program_arguments
-from utils.cli import UsageError, bound_operation_caches
+from utils.cli import UsageError, bound_operation_caches, run
 from utils.errors import InputError
 
 _OWN_MACHINE = ("127.0.0.1", "::1", "localhost")
@@ -47,3 +47,7 @@ def main() -> None:
         )
     except KeyboardInterrupt as stop:  # Terminated, with its signal, or Ctrl-C: the usual end
         raise SystemExit(128 + int(*stop.args or [signal.SIGINT])) from None
+
+
+if __name__ == "__main__":
+    run(main)

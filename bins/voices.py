@@ -2,7 +2,7 @@
 
 from bins._flags.parsers import program_arguments
 from models.voices import installed_voices
-from utils.cli import print_text
+from utils.cli import print_text, run
 
 
 def main() -> None:
@@ -16,3 +16,7 @@ def main() -> None:
         )
         names = (name + " (default)" * (name == voice.speaker) for name in voice.speakers)
         print_text(f"    {', '.join(names)}\n")
+
+
+if __name__ == "__main__":
+    run(main)

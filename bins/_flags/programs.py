@@ -1,4 +1,4 @@
-"""The flags of commands that are no stage: of `arion NAME`, or of `python -m bins.NAME`."""
+"""The flags of commands that are no stage: `arion NAME`, `python -m bins.NAME`."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -82,7 +82,7 @@ def test_the_text_comes_from_arguments_a_file_or_standard_input(say, tmp_path):
 
 
 def test_a_dash_speaks_line_by_line_while_its_input_is_written(folder, say, monkeypatch):
-    process = Process("-m", "bins.arion", "say", "-", "-o", "-", "--voice", folder)
+    process = Process("-m", "bins.say", "-", "-o", "-", "--voice", folder)
     process.stdin.write("It was so.\n")
     process.stdin.flush()
     first = process.stdout.buffer.read(1000)  # before the second line
@@ -295,7 +295,7 @@ def test_flags_of_books_and_texts_do_not_mix(say, tmp_path, monkeypatch, words, 
 
 
 def test_a_reader_that_leaves_ends_the_command_without_a_word(folder):
-    process = Process("-m", "bins.arion", "say", TEXT, "-o", "-", "--voice", folder)
+    process = Process("-m", "bins.say", TEXT, "-o", "-", "--voice", folder)
     assert process.stdout.buffer.read(4) == b"RIFF"
     process.stdout.close()
     done = process.finish()

@@ -151,7 +151,7 @@ def test_a_run_that_was_killed_goes_on_where_it_ended(tmp_path, monkeypatch):
     texts.write_text("\n".join(GOOD))
     flags = ["--voices", "anna,bert", "--texts", "5"]
 
-    words = ["-m", "bins.arion", "distil", TOY, texts, tmp_path / "out", *flags, "--num_workers", 1]
+    words = ["-m", "bins.distil", TOY, texts, tmp_path / "out", *flags, "--num_workers", 1]
     killed = Process(*words, TOY_LOG=str(log), TOY_KILLS_AT="6").finish()
     assert killed.returncode == -9, killed.stderr
     assert not (tmp_path / "out" / "metadata.csv").exists()
