@@ -13,31 +13,19 @@ _COLUMNS = ("id", "misfit", "start_s", "end_s", "words", "text")
 
 def main() -> None:
     """Writes alignments, and a table of how well each recording fits its text, worst first."""
-    flags = program_arguments(
-        "align",
-        "Aligns the recordings of a corpus with their texts, in any language and without another"
-        " program: a hidden Markov model is trained on them. It needs a few minutes of speech; for"
-        " less in English, at least three recordings, there is pocketsphinx. Next to the"
-        " alignments, hmm writes misfits.tsv: words that were probably not spoken as written"
-        " (misfit above 50), with times. Times are multiples of 11.6 ms. rejected.jsonl lists"
-        " recordings that could not be aligned. An interrupted call leaves the folder stage_1, with"
-        " which the next one goes on.",
-    )
-    output = flags.output
+    flags = program_arguments("align")
 
     from processors.durations.writing import export_store
     from processors.extraction.run import REJECTED, prepare_datasets
     from utils.logging import get_logger
 
-    folder = output / "stage_1"
+    output, folder = flags.output, flags.output / "stage_1"
     for path in folder.iterdir() if folder.is_dir() else ():
         if path.name != DATASET and not path.name.startswith("."):
             raise InputError(f"{path} is not of an interrupted call; choose another OUT")
     if not folder.exists() and (output / REJECTED).exists():
-        raise InputError(
-            f"{output} holds the alignments of an earlier call, and those of other recordings would"
-            " stay; choose another OUT, or remove it first"
-        )
+        fault = "holds the alignments of an earlier call, and those of other recordings would stay"
+        raise InputError(f"{output} {fault}; choose another OUT, or remove it first")
     config = corpus_config(flags, flags.aligner, folder)
     prepare_datasets(config, flags.num_workers)
     misfits = read_scores(config)

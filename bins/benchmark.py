@@ -10,11 +10,7 @@ from utils.cli import UsageError, print_text, run
 
 def main() -> None:
     """Prints tables and writes all figures as JSON, also of what was measured before an error."""
-    flags = vars(
-        program_arguments(
-            "benchmark", "Measures the speed of training and synthesis; run by `make bench`."
-        )
-    )
+    flags = vars(program_arguments("benchmark"))
 
     import torch
 

@@ -23,13 +23,7 @@ _CONFIG = Path(__file__).parents[1] / "egs" / "tts" / "FastSpeech2" / "exp_confi
 
 def main() -> None:
     """Prints everything that was found; the exit code is 1 if something must be corrected."""
-    flags = program_arguments(
-        "check_corpus",
-        "Reads the recordings and texts of a corpus as stage 1 does, and lists what it would"
-        " reject, what is odd, and the words it knows no pronunciation of. It aligns them by a"
-        " hidden Markov model, and lists words that were probably not spoken as written. The worst"
-        " comes first. The exit code is 1 if something must be corrected.",
-    )
+    flags = program_arguments("check_corpus")
 
     from processors.extraction.checking import check_corpus
 
@@ -64,17 +58,13 @@ def _with_misfits(check: "CorpusCheck", config: "Config", n_jobs: int) -> "Corpu
         check, fault = replace(check, rejected=[Rejection(**row) for row in rows]), ""
     rejected = {rejection.id for rejection in check.rejected}
     seconds = sum(trace.audio_seconds for trace in check.traces.values())
-    misfits = [
-        Finding(
-            "misfit" if seconds >= RELIABLE_S else "notice",
-            [row["id"]],
-            f"at '{row['words']}', {row['start_s']:.2f}-{row['end_s']:.2f} s: probably not spoken"
-            f" as written: {row['text']}",
-            row["misfit"],
-        )
-        for row in read_scores(config)
-        if row["misfit"] > SUSPECT and row["id"] not in rejected
-    ]
+    kind = "misfit" if seconds >= RELIABLE_S else "notice"
+    misfits: list[Finding] = []
+    for row in read_scores(config):
+        if row["misfit"] > SUSPECT and row["id"] not in rejected:
+            place = f"at '{row['words']}', {row['start_s']:.2f}-{row['end_s']:.2f} s"
+            text = f"{place}: probably not spoken as written: {row['text']}"
+            misfits.append(Finding(kind, [row["id"]], text, row["misfit"]))
     if misfits and seconds < RELIABLE_S:
         rule = f"with less than {RELIABLE_S / 60:g} minutes of recordings, misfits are no faults"
         notices = [*check.listing.notices, f"{rule}: listen to them"]
@@ -89,17 +79,17 @@ def corpus_config(flags: Namespace, aligner: str, processed: Path) -> "Config":
     from processors.text.frontend import Frontends
 
     text = text_config(flags.language)
-    settings: dict[str, object] = {
-        f"dataset_path.{DATASET}": user_path(flags.corpus).resolve(),
-        "preprocess.processed_dir": processed.resolve(),
-        "preprocess.aligner": aligner,
-        "preprocess.text.normalizer": text.normalizer,
-        "preprocess.text.phone_extractor": text.phone_extractor,
-        f"preprocess.corpus.{DATASET}.format": flags.corpus_format,
-        f"preprocess.corpus.{DATASET}.language": flags.language,
-        "preprocess.max_bad_ratio": 1,
-    }
-    config = load_config(_CONFIG, [f"{key}={value}" for key, value in settings.items()])
+    settings = [
+        f"dataset_path.{DATASET}={user_path(flags.corpus).resolve()}",
+        f"preprocess.processed_dir={processed.resolve()}",
+        f"preprocess.aligner={aligner}",
+        f"preprocess.text.normalizer={text.normalizer}",
+        f"preprocess.text.phone_extractor={text.phone_extractor}",
+        f"preprocess.corpus.{DATASET}.format={flags.corpus_format}",
+        f"preprocess.corpus.{DATASET}.language={flags.language}",
+        "preprocess.max_bad_ratio=1",
+    ]
+    config = load_config(_CONFIG, settings)
     Frontends(config.preprocess.text)[flags.language]  # refuses an unknown language
     return config
 

@@ -6,13 +6,7 @@ from utils.cli import print_text, run
 
 def main() -> None:
     """Checks the datasets of a config; the exit code is 1 if one has too many faults."""
-    flags = program_arguments(
-        "check_data",
-        "Reads the recordings, texts and alignment files of a configuration as stage 1 does, and "
-        "lists what it would reject, what is odd, and the words it knows no pronunciation of. "
-        "Writes nothing; computes no alignments. The exit code is 1 if there are more faults than "
-        "stage 1 accepts.",
-    )
+    flags = program_arguments("check_data")
     from models.base.registry import load_config
     from processors.extraction.checking import check_corpus
     from processors.extraction.plan import choose_dataset

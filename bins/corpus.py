@@ -10,13 +10,7 @@ from utils.errors import InputError
 
 def main() -> None:
     """Reads the texts, and writes the corpus."""
-    flags = program_arguments(
-        "corpus",
-        "Cuts long recordings at pauses into clips of 1 to 15 s, as a corpus for stage 1, and finds"
-        " the text of each in a book, a script or subtitles. What does not fit is left out:"
-        " left_out.csv lists it, report.html plays the worst clips. After an interruption, the same"
-        " command goes on. docs/corpus.md has examples.",
-    )
+    flags = program_arguments("corpus")
 
     from config.text import is_english, text_config
     from models.programs.corpus.texts import TEXT_SUFFIXES, read_source
@@ -36,18 +30,16 @@ def main() -> None:
         fault = f"{lacking[0]} has no text; give --text, a text next to it, or --recogniser"
         raise InputError(f"{flags.recordings}: {fault}")
     if recogniser is None and not is_english(flags.language):
-        raise InputError(
-            f"--language {flags.language}: the built-in recogniser knows English only; give"
-            " --recogniser module:function (docs/corpus.md has an example)"
-        )
+        remedy = "give --recogniser module:function (docs/corpus.md has an example)"
+        fault = "the built-in recogniser knows English only"
+        raise InputError(f"--language {flags.language}: {fault}; {remedy}")
     frontend = TextFrontend(text_config(flags.language), flags.language, "skip")
     source_of = {path: read_source(path, frontend) for path in {*texts.values()}}
     made_of = {f"text {path.name}": f"SHA-256 {sha256_of(path)[:16]}" for path in source_of}
     for recording in recordings:
         size, time_ns = size_and_time(recording.audio)
-        made_of[f"recording {recording.id}"] = (
-            f"{size} bytes of {datetime.fromtimestamp(time_ns / 1e9)}"
-        )
+        contents = f"{size} bytes of {datetime.fromtimestamp(time_ns / 1e9)}"
+        made_of[f"recording {recording.id}"] = contents
     made_of |= {"--language": flags.language, "--recogniser": str(flags.recogniser)}
     sources = {id: source_of[path] for id, path in texts.items()}
     writer = CorpusWriter(flags.out, flags.language, sources, recogniser, flags.num_workers)

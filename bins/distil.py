@@ -12,12 +12,7 @@ _SAME = ("voices", "same_texts", "seed", "language", "recogniser")  # in all run
 
 def main() -> None:
     """Chooses texts and has them spoken."""
-    flags = program_arguments(
-        "distil",
-        "Has another program, the teacher, speak texts, as a corpus for stage 1. Each clip is"
-        " checked; rejected.jsonl lists those that cannot be used. After an interruption, the same"
-        " command goes on. docs/distil.md has examples.",
-    )
+    flags = program_arguments("distil")
 
     from config.text import text_config
     from models.programs.distil import corpus

@@ -3,7 +3,7 @@
 import platform
 import time
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from importlib.util import find_spec
 
 from bins._flags.parsers import program_arguments
@@ -29,11 +29,7 @@ _OPTIONAL = {  # extra of setup.py: a module of each of its packages, and what t
 
 def main() -> None:
     """Prints one line for each finding; the exit code is 1 if the bundled voice does not speak."""
-    program_arguments(
-        "doctor",
-        "Shows versions, devices, optional packages, and whether each voice speaks. The exit code"
-        " is 1 if the bundled voice does not.",
-    )
+    program_arguments("doctor")
     setup_logging(quiet=True)
     for line in _environment():
         print_text(f"{line}\n")
@@ -47,7 +43,8 @@ def main() -> None:
 
 def _environment() -> Iterator[str]:
     yield f"Python {platform.python_version()} on {platform.platform()}, {n_cores()} cores"
-    yield ", ".join(f"{name} {_version_of(name)}" for name in _PACKAGES)
+    installed = {(dist.name or "").lower(): dist.version for dist in distributions()}
+    yield ", ".join(f"{name} {installed.get(name, 'missing')}" for name in _PACKAGES)
     for extra, (modules, adds) in _OPTIONAL.items():
         missing = [name for name in modules if find_spec(name) is None]
         lacking = f"missing {', '.join(missing)} (pip install -e '.[{extra}]')"
@@ -62,13 +59,6 @@ def _environment() -> Iterator[str]:
     yield f"sound device: {'yes' if can_play() else 'none; arion say writes files'}"
     gpus = [torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())]
     yield f"GPU: {', '.join(gpus) or 'none; networks run on the CPU'}"
-
-
-def _version_of(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "missing"
 
 
 def _spoken(voice: InstalledVoice) -> tuple[str, bool]:

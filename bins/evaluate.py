@@ -32,8 +32,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     from models.base.results import PAGE
     from models.evaluation.report.page import write_page
 
-    page, backend = evaluation.folder / PAGE, inputs.preprocess.backend
-    write_page(page, evaluation, n_jobs=n_jobs, backend=backend)
+    page = evaluation.folder / PAGE
+    write_page(page, evaluation, n_jobs=n_jobs, backend=inputs.preprocess.backend)
     get_logger(__name__).info("listen: %s", page)
 
 
@@ -60,11 +60,8 @@ def _options(flags: argparse.Namespace) -> "EvaluationOptions":
     from models.evaluation.inputs.options import EvaluationOptions
     from processors.metrics.recognition.user_models import UserModels, load_function
 
-    recogniser, encoder = (
-        None if name is None else load_function(name)
-        for name in (flags.recogniser, flags.speaker_encoder)
-    )
-    user_models = UserModels(recogniser, flags.transcripts, encoder)
+    recogniser = load_function(flags.recogniser) if flags.recogniser else None
+    encoder = load_function(flags.speaker_encoder) if flags.speaker_encoder else None
     checks = None if flags.checks is None else tuple(flags.checks.split(","))
     return EvaluationOptions(
         metrics=tuple((flags.metrics or "all").split(",")),
@@ -75,7 +72,7 @@ def _options(flags: argparse.Namespace) -> "EvaluationOptions":
         copies=flags.copies == "yes",
         vocoder=flags.vocoder_dir,
         resample=flags.resample,
-        user_models=user_models,
+        user_models=UserModels(recogniser, flags.transcripts, encoder),
         folder=flags.report_dir,
     )
 

@@ -10,10 +10,7 @@ from utils.cli import UsageError, run
 
 def main() -> None:
     """Exports alignments."""
-    flags = program_arguments(
-        "export_alignments",
-        "Exports alignments: of recordings after stage 1, or of speech after stage 3.",
-    )
+    flags = program_arguments("export_alignments")
     if (flags.config is None) == (flags.infer_output_dir is None):
         raise UsageError("give --config or --infer_output_dir, and not both")
     if flags.config is None and (flags.dataset or flags.overrides or flags.infer_expt_dir):

@@ -6,16 +6,12 @@ from utils.cli import run
 
 def main() -> None:
     """Exports one experiment."""
-    flags = program_arguments(
-        "export_model", "Exports the files of an experiment that inference needs into a folder."
-    )
+    flags = program_arguments("export_model")
 
     from models.checkpoint.publish import export_experiment
 
-    name = flags.target.absolute().name
-    export_experiment(
-        flags.experiment, flags.target, name, licence=flags.license, weights=flags.weights
-    )
+    target, name = flags.target, flags.target.absolute().name
+    export_experiment(flags.experiment, target, name, licence=flags.license, weights=flags.weights)
 
 
 if __name__ == "__main__":

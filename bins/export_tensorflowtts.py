@@ -6,9 +6,7 @@ from utils.cli import UsageError, run
 
 def main() -> None:
     """Writes a dump."""
-    flags = program_arguments(
-        "export_tensorflowtts", "Writes the features of a corpus in the layout of TensorFlowTTS."
-    )
+    flags = program_arguments("export_tensorflowtts")
     if not 0 < flags.test_size < 1:
         raise UsageError(f"--test_size {flags.test_size:g}: expected a share, between 0 and 1")
 

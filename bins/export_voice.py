@@ -9,11 +9,7 @@ from utils.logging import get_logger
 
 def main() -> None:
     """Exports one voice."""
-    flags = program_arguments(
-        "export_voice",
-        "Writes a voice for other programs: by default a folder that needs onnxruntime and NumPy"
-        " only, python OUT/speak.py TEXT",
-    )
+    flags = program_arguments("export_voice")
     check_new(flags.target)
     try:
         from models.programs.export.folder import export_voice, export_web, open_voice
@@ -23,12 +19,8 @@ def main() -> None:
             raise
         raise InputError(f"{error.name} is missing: pip install -e '.[onnx]'") from error
 
-    writers = {
-        "arion": export_voice,
-        "piper": export_piper,
-        "sherpa-onnx": export_sherpa,
-        "web": export_web,
-    }
+    writers = {"arion": export_voice, "piper": export_piper, "web": export_web}
+    writers["sherpa-onnx"] = export_sherpa
     writers[flags.format](open_voice(flags.voice, flags.vocoder_dir), flags.target, flags.weights)
     for path in sorted(flags.target.iterdir()):
         size = sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())

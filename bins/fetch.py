@@ -20,10 +20,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         folder = dataset_folder(dataset, config.dataset_path)
         if archive:
             fetch_archive(archive, folder)
-        elif folder.is_dir() and next(folder.iterdir(), None) is not None:
-            log.info("%s: nothing to fetch; its recordings are read from %s", dataset, folder)
         else:
-            log.info("%s: nothing to fetch; put its recordings into %s", dataset, folder)
+            is_there = folder.is_dir() and next(folder.iterdir(), None) is not None
+            verb = "its recordings are read from" if is_there else "put its recordings into"
+            log.info("%s: nothing to fetch; %s %s", dataset, verb, folder)
 
 
 if __name__ == "__main__":

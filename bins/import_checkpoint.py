@@ -6,9 +6,7 @@ from utils.cli import run
 
 def main() -> None:
     """Converts SOURCE, a checkpoint of any known kind, to the experiment TARGET."""
-    flags = program_arguments(
-        "import_checkpoint", "Imports a checkpoint of another project as an experiment."
-    )
+    flags = program_arguments("import_checkpoint")
 
     from models.checkpoint.publish import convert_to_experiment
 

@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """Imports durations."""
-    flags = program_arguments(
-        "import_durations",
-        "Imports phone durations for stage 1: of other programs, or of a Tacotron 2.",
-    )
+    flags = program_arguments("import_durations")
     if flags.pitch_stats is not None and flags.pitch is None:
         raise UsageError("--pitch_stats goes with --pitch")
     from processors.durations.importing import import_durations

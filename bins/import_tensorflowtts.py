@@ -6,11 +6,7 @@ from utils.cli import run
 
 def main() -> None:
     """Imports a dump."""
-    flags = program_arguments(
-        "import_tensorflowtts",
-        "Makes the processed data of stage 1 from a dump of TensorFlowTTS, which is only read;"
-        " stage 2 trains on them.",
-    )
+    flags = program_arguments("import_tensorflowtts")
 
     from processors.tensorflowtts.importing import import_dump
 

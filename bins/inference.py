@@ -22,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     from models.synthesizer.runs.text_synthesis import InputText, read_input_texts
 
     transform = _pitch_transform(flags)
-    texts = [] if flags.infer_text is None else [InputText(flags.infer_text)]
+    texts = [InputText(flags.infer_text or "")]
     if (file := flags.infer_text_file) is not None:
         texts = read_input_texts(file, strict=flags.strict)
     reference = flags.infer_expt_dir or experiment_of(flags.config, flags.name, flags.set)
@@ -47,18 +47,14 @@ def main(argv: Sequence[str] | None = None) -> None:
         lexicon=flags.lexicon,
         tagged=not flags.no_tags,
     )
-    output = next(iter(flags.infer_output_dir), None)
+    outputs = flags.infer_output_dir or [default_output(reference, synthesizer.model.home)]
+    overwrite = flags.overwrite or flags.infer_text is not None  # --infer_text is never skipped
     synthesis = text_synthesis.TextSynthesis(
-        synthesizer,
-        output or default_output(reference, synthesizer.model.home),
-        flags.save_alignment,
-        # --infer_text is never skipped
-        overwrite=flags.overwrite or flags.infer_text is not None,
+        synthesizer, outputs[0], flags.save_alignment, overwrite=overwrite
     )
     if flags.infer_mode == "batch":
-        text_synthesis.synthesise_dataset(
-            synthesis, flags.infer_dataset, flags.infer_testing_set, settings
-        )
+        split = flags.infer_dataset, flags.infer_testing_set
+        text_synthesis.synthesise_dataset(synthesis, *split, settings)
     else:
         text_synthesis.synthesise_texts(synthesis, texts, settings)
 

@@ -8,11 +8,7 @@ from utils.files import user_path
 
 def main() -> None:
     """Prints a line of a dictionary for each word, and speaks them into a file."""
-    flags = program_arguments(
-        "pronounce",
-        "Shows the phones of words, and where they come from: your dictionary (--lexicon), a"
-        " lexicon, letter-to-sound. The lines can be corrected and used as a dictionary.",
-    )
+    flags = program_arguments("pronounce")
     if not flags.words:
         raise UsageError("give a word")
     from models.synthesizer.synthesizer import Synthesizer

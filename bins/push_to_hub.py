@@ -9,14 +9,14 @@ from utils.cli import run
 
 def main() -> None:
     """Publishes one experiment."""
-    flags = program_arguments("push_to_hub", "Publishes an experiment on the Hugging Face Hub.")
+    flags = program_arguments("push_to_hub")
 
     from models.checkpoint.publish import publish
-    from utils.hub import Target
+    from utils.hub import Repository
 
     publish(
         flags.experiment,
-        Target(flags.repository, flags.revision, flags.private, flags.message),
+        Repository(flags.repository, flags.revision, flags.private, flags.message),
         licence=flags.license,
         with_discriminators=flags.with_discriminators,
         dry_run=flags.dry_run,

@@ -76,7 +76,7 @@ def main() -> None:
     *steps, last = plan(recipe, raw_flags)
     for step in (*steps, last):
         module = f"bins.{step.command.name}"
-        _log(f"== stage {step.command.stage}: {step.command.title}")
+        sys.stderr.write(f"== stage {step.command.stage}: {step.command.title}\n")
         if step is last and not step.launcher:
             os.environ.update(step.environment)
             importlib.import_module(module).main(step.argv)
@@ -85,24 +85,20 @@ def main() -> None:
             if code := run_command(words, os.environ | step.environment):
                 raise SystemExit(code)
     if last.command.stage in (1, 2) and "synthetic" not in raw_flags:  # that voice makes noise
-        _log(f"next: {next_command(recipe, last.command.stage, raw_flags)}")
+        line = f"next: {next_command(recipe, last.command.stage, raw_flags)}\n"
+        sys.stderr.write(printable(line))
 
 
 def next_command(recipe: Recipe, stage: int, raw_flags: Mapping[str, Any]) -> str:
     """Returns the command that follows stage 1 or 2, which was run with these flags."""
-    words = [*recipe.command, "--stage", str(stage + 1)]
-    words += ["--name", raw_flags.get("name", "my_model")]
+    name = raw_flags.get("name", "my_model")
+    words = [*recipe.command, "--stage", str(stage + 1), "--name", name]
     if stage == 2:
         words += ["--infer_mode", "single", *_EXAMPLES[recipe.kind]]
     words += ["--config", raw_flags["config"]]
     for setting in raw_flags.get("set", []):
         words += ["--set", setting]
     return shlex.join(words)
-
-
-def _log(line: str) -> None:
-    sys.stderr.write(printable(f"{line}\n"))
-    sys.stderr.flush()
 
 
 def recipes() -> dict[str, Path]:
@@ -118,22 +114,19 @@ def find_recipe(name: str, shell_caller: str | None) -> Recipe:
     if name not in scripts:
         near, names = nearest(name, scripts), ", ".join(scripts)
         raise UsageError(f"no recipe '{name}'{near} (expected one of {names}, then its flags)")
-    command: tuple[str, ...] = ("python", "-m", "bins.recipe", name)
-    if shell_caller is not None:
-        command = ("sh", str(scripts[name]))
+    of_python, of_shell = ("python", "-m", "bins.recipe", name), ("sh", str(scripts[name]))
+    command = of_python if shell_caller is None else of_shell
     kind = next(kind for kind in KINDS if name.startswith(f"{kind}/"))
     return Recipe(kind, name, shell_caller or str(Path.cwd()), command)
 
 
 def located(text: str, caller: str) -> str:
     """Makes the path of an existing file or folder absolute; keeps names on the Hub."""
-    first = text.split("/")[0]
-    if first in (".", "..") or text.startswith("~"):
-        return from_here(text, caller)
-    here = Path(caller)
+    first, here = text.split("/")[0], Path(caller)
+    is_path = first in (".", "..") or text.startswith("~") or (here / text).exists()
     # missing, but its first folder exists here: a local path, not a name on the Hub
     missing_here = not Path(text).exists() and (here / first).exists()
-    return from_here(text, caller) if (here / text).exists() or missing_here else text
+    return from_here(text, caller) if is_path or missing_here else text
 
 
 def from_here(text: str, caller: str) -> str:
@@ -162,11 +155,8 @@ def plan(recipe: Recipe, raw_flags: dict[str, Any]) -> list[Step]:
         raise UsageError(f"{sys.executable} lacks torch or json5; run make venv, or set PYTHON")
     os.environ["CUDA_VISIBLE_DEVICES"] = gpu
     _set_environment(recipe, raw_flags)
-    is_asked = bool(gpu and "gpu" in raw_flags)
-    return [
-        _launched(step, machines, gpu, is_asked) if step.command.stage == 2 else step
-        for step in steps
-    ]
+    asked = gpu if "gpu" in raw_flags else ""
+    return [_launched(s, machines, gpu, asked) if s.command.stage == 2 else s for s in steps]
 
 
 def shown_config(recipe: Recipe, raw_flags: dict[str, Any]) -> Path:
@@ -203,10 +193,9 @@ def _place(recipe: Recipe, stages: Sequence[int], raw_flags: dict[str, Any]) -> 
     """Makes the paths of flags absolute, or relative to the root, where stages run."""
     for name, text in raw_flags.items():
         value = _TABLE[name].value
-        if value is not None and value.path == "found":
-            raw_flags[name] = located(text, recipe.caller)
-        elif value is not None and value.path == "here" and isinstance(text, str):
-            raw_flags[name] = from_here(text, recipe.caller)
+        if value is not None and value.path and isinstance(text, str):
+            locate = located if value.path == "found" else from_here
+            raw_flags[name] = locate(text, recipe.caller)
     # its folder's files can be named from any folder
     config = ROOT / "egs" / recipe.name / raw_flags.get("config", "exp_config.json")
     if "config" not in raw_flags or (not Path(raw_flags["config"]).is_file() and config.is_file()):
@@ -224,32 +213,25 @@ def _machines(raw_flags: Mapping[str, Any], *, alone: bool) -> Machines:
     """Returns the machines that train; `alone`: no other stage is run."""
     names = [name for name in _MACHINES if name in raw_flags]
     if "accelerate_config" in raw_flags and set(names) - {"machine_rank"}:
-        raise UsageError(
-            "--accelerate_config names the machines: of their flags, only --machine_rank goes with"
-            " it"
-        )
+        fault = "--accelerate_config names the machines"
+        raise UsageError(f"{fault}: of their flags, only --machine_rank goes with it")
     config = _read(raw_flags, "accelerate_config")
     count, rank, address, port = (_read(raw_flags, name) for name in _MACHINES)
+    n, several = f"--num_machines {count}", (count or 1) > 1
     if config is None and count is None and names:
-        raise UsageError(f"--{names[0]} needs --num_machines")
-    if count is not None and (rank or 0) >= count:
-        raise UsageError(
-            f"--machine_rank {rank}: --num_machines {count} has the ranks 0 to {count - 1}"
-        )
-    if config is not None or (count or 1) > 1:
-        if not alone:  # two machines must not write the same data or wavs
-            flag = "--accelerate_config" if count is None else f"--num_machines {count}"
-            raise UsageError(f"{flag} goes with --stage 2; run the other stages on one machine")
-        if config is None and rank is None:
-            raise UsageError(
-                f"--num_machines {count} needs --machine_rank: 0 on the main machine, then 1, 2 ..."
-            )
-        if config is None and address is None:
-            raise UsageError(
-                f"--num_machines {count} needs --main_process_ip: the address of the machine of"
-                " rank 0"
-            )
-    return Machines(count or 1, rank, address or "", port or Machines.port, config)
+        fault = f"--{names[0]} needs --num_machines"
+    elif count is not None and (rank or 0) >= count:
+        fault = f"--machine_rank {rank}: {n} has the ranks 0 to {count - 1}"
+    elif (config or several) and not alone:  # two machines must not write the same data or wavs
+        flag = "--accelerate_config" if count is None else n
+        fault = f"{flag} goes with --stage 2; run the other stages on one machine"
+    elif several and rank is None:
+        fault = f"{n} needs --machine_rank: 0 on the main machine, then 1, 2 ..."
+    elif several and address is None:
+        fault = f"{n} needs --main_process_ip: the address of the machine of rank 0"
+    else:
+        return Machines(count or 1, rank, address or "", port or Machines.port, config)
+    raise UsageError(fault)
 
 
 def _argv(recipe: Recipe, command: Command, raw_flags: Mapping[str, Any]) -> list[str]:
@@ -282,14 +264,14 @@ def _set_environment(recipe: Recipe, raw_flags: Mapping[str, Any]) -> None:
         os.environ.setdefault("GOMP_SPINCOUNT", "5000")
 
 
-def _launched(step: Step, machines: Machines, gpu: str, is_asked: bool) -> Step:
+def _launched(step: Step, machines: Machines, gpu: str, asked: str) -> Step:
     """Adds to stage 2 what starts its processes: one per GPU, or one on the CPU."""
     n_gpus = count_gpus(gpu)
     variables = {}
     if n_gpus == 0:
         from utils.parallel import n_cores
 
-        if is_asked:
+        if asked:
             sys.stderr.write(f"--gpu {gpu}: PyTorch finds no GPU here, training is on the CPU\n")
         threads = os.environ.get("OMP_NUM_THREADS") or str(n_cores())
         variables = {"OMP_NUM_THREADS": threads, "ACCELERATE_USE_CPU": "true"}

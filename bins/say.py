@@ -4,21 +4,20 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bins._flags.parsers import program_arguments
 from models.voices import find_voice
-from processors.text.markup import SUFFIXES, Format
+from processors.text.markup import SUFFIXES
 from utils.cli import UsageError, bound_operation_caches, print_bytes, run
 from utils.errors import InputError, printable
 from utils.files import decoded, read_text, user_path, write_text
 
 if TYPE_CHECKING:
     from models.synthesizer.settings import Settings
-    from models.synthesizer.speech import SpeechStream
     from models.synthesizer.synthesizer import Synthesizer
     from processors.text.markup.formats import Markup
 
@@ -40,13 +39,9 @@ def main() -> None:
     path = None if flags.output in (None, _TO_STDOUT) else user_path(flags.output)
     formats = [f".{name}" for name in FORMATS if name != "pcm"]
     if path is not None and path.suffix.lower() not in formats:
-        raise UsageError(
-            f"--output {path}: expected {_TO_STDOUT}, or one of {', '.join(formats)}; a folder goes"
-            f" with the file of a book ({', '.join(_BOOKS)}) as TEXT"
-        )
-    subtitles = flags.subtitles and user_path(flags.subtitles)
-    if subtitles is not None and subtitles.suffix not in (".srt", ".vtt"):
-        raise UsageError(f"--subtitles {subtitles}: expected a file that ends with .srt or .vtt")
+        fault = f"--output {path}: expected {_TO_STDOUT}, or one of {', '.join(formats)}"
+        remedy = f"a folder goes with the file of a book ({', '.join(_BOOKS)}) as TEXT"
+        raise UsageError(f"{fault}; {remedy}")
     voice, text = find_voice(flags.voice), _text(flags)
     if flags.output is None and not can_play():
         names = ("speech.wav", *(f"speech-{n}.wav" for n in range(2, 1000)))
@@ -65,34 +60,27 @@ def main() -> None:
     elif flags.output is None:
         play(pieces, sample_rate)
     else:
-        _write(encoded(pieces, "wav", sample_rate, synthesizer.tag))
+        with suppress(BrokenPipeError):  # its reader leaves
+            for data in encoded(pieces, "wav", sample_rate, synthesizer.tag):
+                print_bytes(data)
     for mark in pieces.marks:
         sys.stderr.write(printable(f"mark {mark.name}: {mark.time_s:.3f} s") + "\n")
-    if subtitles is not None:
-        _write_subtitles(subtitles, pieces)
+    if flags.subtitles is not None:
+        from processors.durations.subtitles import subtitles
 
-
-def _write_subtitles(path: Path, stream: "SpeechStream") -> None:
-    from processors.durations.subtitles import subtitles
-
-    write_text(path, subtitles(stream.sentences, stream.words, path.suffix[1:]))
-
-
-def _write(stream: Iterable[bytes]) -> None:
-    """Writes to standard output, until its reader leaves."""
-    with suppress(BrokenPipeError):
-        for data in stream:
-            print_bytes(data)
+        path = user_path(flags.subtitles)
+        write_text(path, subtitles(pieces.sentences, pieces.words, path.suffix[1:]))
 
 
 def _arguments() -> argparse.Namespace:
-    flags = program_arguments(
-        "say", "Speaks a text. Without --output it plays, or writes speech.wav if it cannot."
-    )
+    flags = program_arguments("say")
     if flags.text and flags.file is not None:
         raise UsageError("TEXT and --file exclude each other")
     if not flags.text and flags.file is None and sys.stdin.isatty():
         raise UsageError("give a text, --file, or a text on standard input")
+    path = None if flags.subtitles is None else user_path(flags.subtitles)
+    if path is not None and path.suffix not in (".srt", ".vtt"):
+        raise UsageError(f"--subtitles {path}: expected a file that ends with .srt or .vtt")
     return flags
 
 
@@ -117,10 +105,9 @@ def _decoded(data: bytes) -> str:
 def _marked_up(flags: argparse.Namespace, text: str) -> "Markup":
     from processors.text.markup.formats import Markup
 
-    format: Format = "ssml" if flags.ssml else flags.format
-    if flags.file is not None and format == "auto":
-        format = SUFFIXES.get(flags.file.suffix.lower(), "auto")
-    return Markup(text, format, flags.strict)
+    suffix = "" if flags.file is None else flags.file.suffix.lower()
+    by_suffix = SUFFIXES.get(suffix, "auto") if flags.format == "auto" else flags.format
+    return Markup(text, "ssml" if flags.ssml else by_suffix, flags.strict)
 
 
 def _open(
@@ -156,18 +143,20 @@ def _book(flags: argparse.Namespace) -> Path | None:
     suffix = path.suffix.lower()
     # os.path.isfile takes any text; that of Path raises for long ones
     is_file = os.path.isfile(path)  # noqa: PTH113
-    if suffix in SUFFIXES and suffix not in _BOOKS and is_file:
+    if not is_file:
+        if suffix in (*_BOOKS, *SUFFIXES) and not re.search(r"\s", text):
+            raise UsageError(f"{path}: no such file; of a text that ends so, use standard input")
+        return None
+    if suffix in SUFFIXES and suffix not in _BOOKS:
         raise UsageError(f"{path} is a file of {SUFFIXES[suffix].upper()}: read it with --file")
-    if suffix and suffix not in (*_BOOKS, *SUFFIXES) and is_file:
+    if suffix and suffix not in _BOOKS:
         remedy = "convert it, or read a text with --file"
         raise UsageError(f"{path}: {suffix} is no format of a book ({', '.join(_BOOKS)}); {remedy}")
-    if suffix in (*_BOOKS, *SUFFIXES) and not is_file and not re.search(r"\s", text):
-        raise UsageError(f"{path}: no such file; of a text that ends so, use standard input")
-    return path if suffix in _BOOKS and is_file else None
+    return path if suffix else None
 
 
 def _speak_book(path: Path, flags: argparse.Namespace) -> None:
-    """Speaks a book into a folder; the same command goes on after an interruption."""
+    """Speaks a book into a folder."""
     from models.programs.books.reading import read_book
     from models.programs.books.speaking import speak_book
 

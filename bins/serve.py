@@ -8,15 +8,12 @@ from utils.cli import UsageError, bound_operation_caches, run
 from utils.errors import InputError
 
 _OWN_MACHINE = ("127.0.0.1", "::1", "localhost")
+_PACKAGES = {"fastapi", "uvicorn", "starlette", "pydantic", "websockets", "wyoming"}
 
 
 def main() -> None:
     """Checks the flags, then serves until a signal comes."""
-    flags = program_arguments(
-        "serve",
-        "Serves voices as OpenAI's speech endpoint, /v1/audio/speech, and on a page, /. Voices are"
-        " opened when first asked for.",
-    )
+    flags = program_arguments("serve")
     token = os.environ.get("ARION_TOKEN") if flags.token is None else flags.token
     if token == "":
         raise UsageError("--token is empty")
@@ -29,14 +26,7 @@ def main() -> None:
         from models.programs.server.requests import Limits
         from processors.text.pronunciations import dictionary_of
     except ModuleNotFoundError as error:
-        if error.name not in (
-            "fastapi",
-            "uvicorn",
-            "starlette",
-            "pydantic",
-            "websockets",
-            "wyoming",
-        ):
+        if error.name not in _PACKAGES:
             raise
         raise InputError(f"{error.name} is missing: pip install -e '.[serve]'") from error
 

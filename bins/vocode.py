@@ -24,12 +24,12 @@ def main(argv: Sequence[str] | None = None) -> None:
         synthesis = synthesis._replace(tag="")
     if flags.infer_mode == "batch":
         copy_synthesis.synthesise_split(synthesis, flags.infer_dataset, flags.infer_testing_set)
-        return
-    if flags.infer_audio_dir is not None:
+    elif flags.infer_audio_dir is not None:
         sources = copy_synthesis.sources_of_audio(flags.infer_audio_dir, synthesis.preprocess)
+        copy_synthesis.synthesise_files(synthesis, sources)
     else:
         sources = copy_synthesis.sources_of_features(flags.infer_feature_dir, synthesis.mel)
-    copy_synthesis.synthesise_files(synthesis, sources)
+        copy_synthesis.synthesise_files(synthesis, sources)
 
 
 if __name__ == "__main__":

@@ -7,11 +7,7 @@ from utils.cli import print_text, run
 
 def main() -> None:
     """Prints a line for each voice, and one with its speakers."""
-    program_arguments(
-        "voices",
-        "Lists the voices of this machine, the bundled one and those that recipes trained: name,"
-        " languages, speakers, size, licence, folder; below, the names of its speakers.",
-    )
+    program_arguments("voices")
     for voice in installed_voices():
         n = len(voice.speakers)
         print_text(

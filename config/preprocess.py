@@ -103,52 +103,44 @@ class PreprocessConfig:
         require_at_least(self, 0, "min_seconds", "edge_silence_s", "max_misfit")
         require_share(self, "min_attention")
         if self.pitch_extractor == "imported" and self.aligner != "imported":
-            raise ValueError(
-                f"pitch_extractor is imported, but aligner {self.aligner} has no files with pitch;"
-                " set aligner to imported, or another pitch_extractor"
-            )
+            fault = f"pitch_extractor is imported, but aligner {self.aligner} has no files with"
+            remedy = "set aligner to imported, or another pitch_extractor"
+            raise ValueError(f"{fault} pitch; {remedy}")
         if self.max_misfit > 0 and self.aligner != "hmm":
-            raise ValueError(
-                f"max_misfit is {self.max_misfit:g}, but aligner {self.aligner} does not measure"
-                " how well recordings match their texts; remove it, or use aligner hmm"
-            )
+            fault = f"max_misfit is {self.max_misfit:g}, but aligner {self.aligner} does not"
+            remedy = "remove it, or use aligner hmm"
+            raise ValueError(f"{fault} measure how well recordings match their texts; {remedy}")
         self._check_text()
-        if not self.min_seconds < self.max_seconds:
-            raise ValueError(
-                f"min_seconds {self.min_seconds:g}, max_seconds {self.max_seconds:g}: expected"
-                " min_seconds < max_seconds"
-            )
+        if not (least := self.min_seconds) < (most := self.max_seconds):
+            found = f"min_seconds {least:g}, max_seconds {most:g}"
+            raise ValueError(f"{found}: expected min_seconds < max_seconds")
         if not 0 <= self.max_bad_ratio <= 1:
             raise ValueError(f"max_bad_ratio is {self.max_bad_ratio:g}, expected a share, 0 to 1")
         if not 0 < self.f0_min < self.f0_max < self.sample_rate / 2:
-            raise ValueError(
-                f"f0_min {self.f0_min:g}, f0_max {self.f0_max:g}: expected 0 < f0_min < f0_max <"
-                f" {self.sample_rate / 2:g} Hz, half of the sample rate"
-            )
+            found = f"f0_min {self.f0_min:g}, f0_max {self.f0_max:g}"
+            half = f"{self.sample_rate / 2:g} Hz, half of the sample rate"
+            raise ValueError(f"{found}: expected 0 < f0_min < f0_max < {half}")
         mel_filter_bank(self.mel)  # raises a ValueError for a mel that cannot be
 
     def _check_text(self) -> None:
         """Checks the rules for aligner and phone extractor."""
-        extractor = self.text.phone_extractor
+        extractor = f"text.phone_extractor is {self.text.phone_extractor}"
         if self.text.certain_p_arpabet > 0 and self.has_aligner:
             raise ValueError(
-                f"text.phone_extractor is {extractor} and aligner {self.aligner}: words change"
-                " between letters and phones in training, so no aligner can come before it; set"
-                " aligner to learned (to none if the model needs no durations), or text.p_arpabet"
-                " to 0"
+                f"{extractor} and aligner {self.aligner}: words change between letters and phones"
+                " in training, so no aligner can come before it; set aligner to learned (to none"
+                " if the model needs no durations), or text.p_arpabet to 0"
             )
         in_phones = not (self.text.in_letters or self.text.is_characters)
         if not in_phones and self.aligner in ("pocketsphinx", "textgrid"):
             others = "hmm or learned, or to imported with durations of letters"
-            raise ValueError(
-                f"text.phone_extractor is {extractor}, but aligner {self.aligner} gives the times"
-                f" of phones; set aligner to {'learned' if self.text.is_characters else others}"
-            )
+            remedy = f"set aligner to {'learned' if self.text.is_characters else others}"
+            fault = f"{extractor}, but aligner {self.aligner} gives the times of phones"
+            raise ValueError(f"{fault}; {remedy}")
         if self.text.keeps_punctuation and self.aligner == "hmm":
-            raise ValueError(
-                f"text.phone_extractor is {extractor}, whose marks are not the pauses that aligner"
-                " hmm places; set aligner to learned, or to imported with durations of letters"
-            )
+            remedy = "set aligner to learned, or to imported with durations of letters"
+            fault = f"{extractor}, whose marks are not the pauses that aligner hmm places"
+            raise ValueError(f"{fault}; {remedy}")
 
     def corpus_of(self, dataset: str) -> CorpusConfig:
         """Returns the options of a dataset."""

@@ -1,9 +1,7 @@
 """The whole configuration of an experiment: its top-level keys and the `inference` section.
 
-Every key has its type, default, meaning and unit in this folder: `preprocess` in preprocess.py,
-`train` in train.py. Key names follow Amphion's `exp_config.json`
-where the meaning is the same; those of the mel are librosa's. The `model` section is the config
-dataclass of the model that `model_type` names and lives in that model's file.
+Key names follow Amphion's `exp_config.json` where the meaning is the same; those of the mel are
+librosa's. The `model` section is the config dataclass of the model that `model_type` names.
 """
 
 from dataclasses import dataclass, field
@@ -74,12 +72,9 @@ class InferenceConfig:
         require_at_least(self, 1, "batch_size", "max_phones", "griffin_lim_iterations")
         require_at_least(self, 1, "attention_attempts")
         require_at_least(self, 0, "sentence_pause_s")
-        if self.question_rise is not None and not 0 <= self.question_rise <= 12:
-            raise ValueError(
-                f"question_rise is {self.question_rise:g}, expected semitones, 0 to 12"
-            )
-        if self.p_arpabet is not None:
-            require_probability("p_arpabet", self.p_arpabet)
+        if (rise := self.question_rise) is not None and not 0 <= rise <= 12:
+            raise ValueError(f"question_rise is {rise:g}, expected semitones, 0 to 12")
+        require_probability(self, "p_arpabet")
 
 
 @dataclass(frozen=True)
@@ -105,24 +100,18 @@ class Config:
         )
         for key, section, datasets in by_dataset:
             if unknown := sorted(section.keys() - datasets):
-                raise ValueError(
-                    f"{key}.{unknown[0]} belongs to no dataset; expected one of"
-                    f" {', '.join(sorted(datasets))}"
-                )
+                expected = f"expected one of {', '.join(sorted(datasets))}"
+                raise ValueError(f"{key}.{unknown[0]} belongs to no dataset; {expected}")
         if self.task == "vocoder" and self.train.trained == "speakers":
             raise ValueError("train.trained is speakers, but vocoders have none; set it to all")
         if not self.inference.ema and not self.train.ema_decay:
-            raise ValueError(
-                "inference.ema is false, but train.ema_decay is 0: the model has no moving average"
-                " of its weights; remove inference.ema"
-            )
+            fault = "the model has no moving average of its weights; remove inference.ema"
+            raise ValueError(f"inference.ema is false, but train.ema_decay is 0: {fault}")
         chosen, text = self.inference.p_arpabet, self.preprocess.text
         if chosen is not None and (not text.is_mixed or chosen > text.certain_p_arpabet):
-            raise ValueError(
-                f"inference.p_arpabet is {chosen:g}, but with preprocess.text phone_extractor"
-                f" {text.phone_extractor} and p_arpabet {text.p_arpabet:g} no word is mixed;"
-                " remove it"
-            )
+            keys = f"phone_extractor {text.phone_extractor} and p_arpabet {text.p_arpabet:g}"
+            fault = f"with preprocess.text {keys} no word is mixed; remove it"
+            raise ValueError(f"inference.p_arpabet is {chosen:g}, but {fault}")
 
     @property
     def spoken_p_arpabet(self) -> float:

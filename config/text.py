@@ -6,6 +6,10 @@ from typing import Literal
 from config.checks import require_probability
 
 UnknownCharacters = Literal["speak", "skip", "refuse"]  # letters that a language does not have
+_Extractor = Literal["lexicon", "espeak", "letters", "mixed", "nvidia_english"]
+_ImportedExtractor = Literal[
+    "nvidia_english_lowercase", "tensorflowtts_english", "espeak_characters"
+]
 
 
 @dataclass(frozen=True)
@@ -21,16 +25,7 @@ class TextConfig:
     # four before need a model that finds the durations in training (`aligner: "learned"`) or needs
     # none (`"none"`), unless p_arpabet is 0. `espeak_characters`: IPA by espeak-ng in single
     # characters, all punctuation, and a blank between all, with the symbols and ids of Matcha-TTS.
-    phone_extractor: Literal[
-        "lexicon",
-        "espeak",
-        "letters",
-        "mixed",
-        "nvidia_english",
-        "nvidia_english_lowercase",
-        "tensorflowtts_english",
-        "espeak_characters",
-    ] = "lexicon"
+    phone_extractor: Literal[_Extractor, _ImportedExtractor] = "lexicon"
     # Of letters and ARPAbet: probability of ARPAbet in training, drawn for each word and epoch, of
     # the words that CMUdict (or the lexicon) has with one pronunciation; 0: letters alone.
     # Synthesis says all of them in ARPAbet unless this is 0 (inference.p_arpabet).
@@ -41,22 +36,17 @@ class TextConfig:
     pauses: Literal["classes", "sp"] = "classes"
 
     def __post_init__(self) -> None:
-        require_probability("p_arpabet", self.p_arpabet)
+        require_probability(self, "p_arpabet")
+        extractor, remedy = f"phone_extractor {self.phone_extractor}", "remove it"
         if self.p_arpabet != 1 and not self.is_mixed:
-            raise ValueError(
-                f"p_arpabet is {self.p_arpabet:g}, but phone_extractor {self.phone_extractor} does"
-                " not mix letters and ARPAbet; remove it, or use phone_extractor mixed"
-            )
+            fault = f"p_arpabet is {self.p_arpabet:g}, but {extractor} does not mix letters"
+            raise ValueError(f"{fault} and ARPAbet; {remedy}, or use phone_extractor mixed")
         if self.lexicon_path and self.phone_extractor == "letters":
-            raise ValueError(
-                "lexicon_path holds phones, and phone_extractor letters uses none; remove it, or"
-                " use phone_extractor mixed (English)"
-            )
+            fault = "lexicon_path holds phones, and phone_extractor letters uses none"
+            raise ValueError(f"{fault}; {remedy}, or use phone_extractor mixed (English)")
         if self.keeps_punctuation and self.pauses != "classes":
-            raise ValueError(
-                f"pauses is {self.pauses}, but phone_extractor {self.phone_extractor} keeps all"
-                " punctuation; remove it"
-            )
+            fault = f"pauses is {self.pauses}, but {extractor} keeps all punctuation"
+            raise ValueError(f"{fault}; {remedy}")
 
     @property
     def has_nvidia_symbols(self) -> bool:

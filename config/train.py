@@ -11,6 +11,15 @@ SchedulerName = Literal[
 TrackerName = Literal["tensorboard", "wandb", "jsonl"]
 CompileMode = Literal["off", "dynamic", "buckets"]
 LONGEST_SCORING_S = 60.0  # far below the ten minutes after which waiting processes give up
+_FROM_1 = (
+    *("batch_size", "gradient_accumulation_step", "keep_last", "max_bad_steps"),
+    *("score_utterances", "compile_buckets"),
+)
+_FROM_0 = (
+    *("batch_frames", "crop_phones", "max_epoch", "max_steps", "random_seed", "save_steps"),
+    *("grad_clip_thresh", "log_steps", "valid_steps", "valid_samples", "score_steps"),
+    "synthetic_utterances",
+)
 
 
 @dataclass(frozen=True)
@@ -74,10 +83,8 @@ class ProfileConfig:
 
     def __post_init__(self) -> None:
         if self.steps and not (len(self.steps) == 2 and 1 <= self.steps[0] <= self.steps[1]):
-            raise ValueError(
-                f"steps are {list(self.steps)}, expected the first and the last update to profile,"
-                " such as [10, 15]"
-            )
+            expected = "the first and the last update to profile, such as [10, 15]"
+            raise ValueError(f"steps are {list(self.steps)}, expected {expected}")
 
 
 @dataclass(frozen=True)
@@ -140,9 +147,7 @@ class TrainConfig:
     ema_warmup: bool = True
     # where curves go, and, with valid_samples, audio and figures; "jsonl" is log/metrics.jsonl, of
     # curves only. A list names several.
-    tracker: Literal["tensorboard", "wandb", "jsonl", "none"] | tuple[TrackerName, ...] = (
-        "tensorboard"
-    )
+    tracker: Literal[TrackerName, "none"] | tuple[TrackerName, ...] = "tensorboard"
     profile: ProfileConfig = field(default_factory=ProfileConfig)
     log_steps: int = 50  # updates between log lines
     valid_steps: int = 1000  # updates between validations, with samples; 0: only at the end
@@ -164,32 +169,20 @@ class TrainConfig:
     dataloader: DataLoaderConfig = field(default_factory=DataLoaderConfig)
 
     def __post_init__(self) -> None:
-        require_at_least(
-            self, 1, "batch_size", "gradient_accumulation_step", "keep_last", "max_bad_steps"
-        )
-        require_at_least(
-            self, 0, "batch_frames", "crop_phones", "max_epoch", "max_steps", "random_seed"
-        )
-        require_at_least(
-            self, 0, "grad_clip_thresh", "log_steps", "valid_steps", "save_steps", "valid_samples"
-        )
-        require_at_least(self, 0, "score_steps", "synthetic_utterances")
-        require_at_least(self, 1, "score_utterances", "compile_buckets")
+        require_at_least(self, 1, *_FROM_1)
+        require_at_least(self, 0, *_FROM_0)
         require_share(self, "ema_decay")
         if wrong := [update for update in self.keep_milestones if update < 1]:
             raise ValueError(f"keep_milestones holds {wrong[0]}, expected updates, 1 or more")
-        if not 0 < self.score_seconds <= LONGEST_SCORING_S:
-            raise ValueError(
-                f"score_seconds is {self.score_seconds:g}, expected more than 0 and at most "
-                f"{LONGEST_SCORING_S:g}, while other processes wait"
-            )
+        if not 0 < (seconds := self.score_seconds) <= LONGEST_SCORING_S:
+            expected = f"more than 0 and at most {LONGEST_SCORING_S:g}, while other processes wait"
+            raise ValueError(f"score_seconds is {seconds:g}, expected {expected}")
         if self.max_epoch == 0 and self.max_steps == 0:
             raise ValueError("set max_steps or max_epoch: otherwise training does not end")
-        trackers = self.trackers
-        if len(set(trackers)) < len(trackers) or self.tracker == ():
-            raise ValueError(
-                f"tracker is {list(trackers)}, expected 'none', or one or more names, each once"
-            )
+        names = list(self.trackers)
+        if len(set(names)) < len(names) or self.tracker == ():
+            expected = "'none', or one or more names, each once"
+            raise ValueError(f"tracker is {names}, expected {expected}")
         self._check_combinations()
 
     @property
@@ -200,29 +193,23 @@ class TrainConfig:
 
     def _check_combinations(self) -> None:
         """Refuses values that exclude each other."""
-        if self.trained == "speakers" and self.adam.weight_decay:
-            raise ValueError(
-                "trained is speakers and adam.weight_decay is"
-                f" {self.adam.weight_decay:g}, which would change all speakers; set it to 0"
-            )
-        if self.lr_scheduler.end_lr > self.adam.lr:
-            raise ValueError(
-                f"lr_scheduler.end_lr is {self.lr_scheduler.end_lr:g}, more than adam.lr"
-                f" {self.adam.lr:g}, from which the rate falls"
-            )
+        end_lr, lr, decay = self.lr_scheduler.end_lr, self.adam.lr, self.adam.weight_decay
+        if self.trained == "speakers" and decay:
+            fault = "which would change all speakers; set it to 0"
+            raise ValueError(f"trained is speakers and adam.weight_decay is {decay:g}, {fault}")
+        if end_lr > lr:
+            fault = f"more than adam.lr {lr:g}, from which the rate falls"
+            raise ValueError(f"lr_scheduler.end_lr is {end_lr:g}, {fault}")
         if self.compile == "buckets" and self.crop_phones:
-            raise ValueError(
-                f"compile is buckets and crop_phones {self.crop_phones}, which gives utterances"
-                " other lengths in each epoch; set crop_phones to 0, or compile to dynamic"
-            )
+            fault = f"compile is buckets and crop_phones {self.crop_phones}, which gives utterances"
+            remedy = "set crop_phones to 0, or compile to dynamic"
+            raise ValueError(f"{fault} other lengths in each epoch; {remedy}")
 
     @property
     def unread_keys(self) -> list[str]:
         """Keys with another value than their default that schedule and optimizer do not read."""
-        read, schedule = _READ_BY_SCHEDULE[self.scheduler], self.lr_scheduler
-        changed = [
-            key.name for key in fields(schedule) if getattr(schedule, key.name) != key.default
-        ]
+        read, values = _READ_BY_SCHEDULE[self.scheduler], vars(self.lr_scheduler)
+        changed = [key.name for key in fields(self.lr_scheduler) if values[key.name] != key.default]
         unread = [f"train.lr_scheduler.{name}" for name in changed if name not in read]
         if self.optimizer != "lamb" and self.adam.max_grad_norm != AdamConfig.max_grad_norm:
             unread.append("train.adam.max_grad_norm")

@@ -5,6 +5,7 @@ import io
 import logging
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -37,6 +38,18 @@ def command(module: str, *words: object, folder: Path = ROOT) -> Done:
         except SystemExit as leaving:
             code = int(leaving.code or 0)
     return Done(code, out.buffer.getvalue().decode(), err.getvalue())
+
+
+def python(*words: object, folder: Path = ROOT, **environment: str) -> Done:
+    """Runs a Python of its own in a folder, with more variables."""
+    process = subprocess.run(
+        [sys.executable, *map(str, words)],
+        cwd=folder,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+    )
+    return Done(process.returncode, process.stdout, process.stderr)
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 import ast
 import re
-import subprocess
 import sys
 from collections import Counter
 from functools import cache
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from models.base.registry import model_names
+from tests.commands import python
 
 REPOSITORY = Path(__file__).parents[1]
 MAY_IMPORT = {
@@ -229,9 +229,7 @@ def test_the_path_from_text_to_speech_imports_no_slow_package():
         "    importlib.import_module(module)\n"
         f"    print(module, {SLOW_PACKAGES} & {{name.split('.')[0] for name in sys.modules}})"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=False
-    )
+    result = python("-c", code)
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines() == [f"{module} set()" for module in modules]
 

@@ -1,7 +1,5 @@
 """The public face: what programs import, and from where."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -9,20 +7,14 @@ import pytest
 import arion
 from models.checkpoint import load_model
 from models.synthesizer import Speech, Synthesizer
+from tests.commands import ROOT, python
 
-ROOT = Path(__file__).parents[1]
 
-
-def test_the_face_is_what_the_rooms_define():
+def test_the_face_is_what_the_rooms_define_and_its_version_that_of_the_source():
     assert arion.Synthesizer is Synthesizer
     assert arion.Speech is Speech
     assert arion.load_model is load_model
-
-
-def test_the_installed_version_is_that_of_the_source():
-    setup = subprocess.run(
-        [sys.executable, "setup.py", "--version"], cwd=ROOT, capture_output=True, text=True
-    )
+    setup = python("setup.py", "--version")
     assert setup.stdout.splitlines()[-1] == arion.__version__
 
 
@@ -30,13 +22,7 @@ def import_from(folder: Path, first: str = "") -> str:
     """Imports arion in a program that starts in a folder; gives the last line of its errors."""
     program = folder / "program.py"
     program.write_text(f"{first}\nimport arion\n")
-    done = subprocess.run(
-        [sys.executable, str(program)],
-        env={"PYTHONPATH": str(ROOT), "PATH": ""},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-    )
+    done = python(program, folder=folder, PYTHONPATH=str(ROOT), PATH="")
     return (done.stderr.splitlines() or [""])[-1]
 
 

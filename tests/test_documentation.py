@@ -29,14 +29,9 @@ def rows_of(heading: str) -> dict[str, list[str]]:
     return {cells[0].strip(" `"): [cell.strip() for cell in cells[1:]] for cells in rows}
 
 
-def test_the_table_of_metrics_holds_each_of_them_with_unit_direction_and_kind():
+def test_the_tables_hold_each_metric_with_unit_direction_and_kind_and_each_check():
     stated = {name: tuple(cells[:3]) for name, cells in rows_of("Metrics").items()}
-    assert stated == {
-        name: (metric.unit, metric.better, metric.family) for name, metric in METRICS.items()
-    }
-
-
-def test_the_table_of_checks_holds_each_of_them():
+    assert stated == {name: (m.unit, m.better, m.family) for name, m in METRICS.items()}
     assert sorted(rows_of("Checks")) == sorted(CHECKS)
 
 
@@ -52,31 +47,17 @@ def test_what_the_examples_in_python_import_and_name_is_there():
     for call in ours:
         given = {keyword.arg: None for keyword in call.keywords if keyword.arg}
         inspect.signature(names[call.func.id]).bind(*call.args, **given)
-    assert {"evaluate", "inputs_of_model", "write_page", "AlignedPair"} <= {
-        call.func.id for call in ours
-    }
+    called = {call.func.id for call in ours}
+    assert {"evaluate", "inputs_of_model", "write_page", "AlignedPair"} <= called
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_links_to_files_lead_to_files(page):
-    links = re.findall(r"\]\((?!https?://|#)([^)#\s]+)[)#]", page.read_text(encoding="utf-8"))
-    assert [link for link in links if not (page.parent / link).exists()] == []
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_files_of_the_code_that_a_page_names_exist(page):
-    named = re.findall(
-        rf"`((?:{FOLDERS})/[\w./]+\.(?:py|sh|json))`", page.read_text(encoding="utf-8")
-    )
-    assert [name for name in named if not (REPOSITORY / name).exists()] == []
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_commands_that_a_page_names_exist(page):
+def test_files_of_the_code_and_commands_that_a_page_names_exist(page):
     text = page.read_text(encoding="utf-8")
+    named = re.findall(rf"`((?:{FOLDERS})/[\w./]+\.(?:py|sh|json))`", text)
     commands = re.findall(r"python -m ((?:bins|tools)(?:\.\w+)+)", text)
-    files = [REPOSITORY / f"{command.replace('.', '/')}.py" for command in commands]
-    assert [path for path in files if not path.exists()] == []
+    named += [f"{command.replace('.', '/')}.py" for command in commands]
+    assert [name for name in named if not (REPOSITORY / name).exists()] == []
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -94,10 +75,8 @@ def test_calls_of_recipes_on_a_page_have_flags_of_their_stages(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_calls_of_arion_on_a_page_have_flags_of_the_command(page, monkeypatch, capsys):
-    calls = re.findall(
-        r"^(?:\S*/)?arion (\w+)(.*)$", page.read_text(encoding="utf-8"), re.MULTILINE
-    )
-    for name, words in calls:
+    text = page.read_text(encoding="utf-8")
+    for name, words in re.findall(r"^(?:\S*/)?arion (\w+)(.*)$", text, re.MULTILINE):
         recipe = ["FastSpeech2"] if name == "train" else []
         monkeypatch.setattr("sys.argv", ["arion", name, *recipe, "--help"])
         with pytest.raises(SystemExit):

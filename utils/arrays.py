@@ -35,11 +35,11 @@ def read_array(path: Path) -> np.ndarray:
     try:
         return np.asarray(np.load(path, allow_pickle=False))
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
+        fault = str(error.strerror or error)
     except (ValueError, EOFError, TokenError, zipfile.BadZipFile, MemoryError):
         # NumPy's own message advises to allow pickles, which may run code
-        fault = f"{path}: not a complete .npy file of numbers"
-        raise InputError(f"{fault}; make it again by numpy.save") from None
+        fault = "not a complete .npy file of numbers; make it again by numpy.save"
+    raise InputError(f"{path}: {fault}")
 
 
 def write_array(path: Path, values: np.ndarray) -> None:
@@ -60,9 +60,8 @@ def _read_tensor(path: Path) -> np.ndarray:
         return (values.float() if values.is_floating_point() else values).detach().numpy()
     except (TypeError, RuntimeError, NotImplementedError):  # such as a sparse or quantised tensor
         fault = f"{path}: a tensor of {values.dtype} with layout {values.layout}"
-        raise InputError(
-            f"{fault}; store it as numbers: tensor.to_dense() or .dequantize()"
-        ) from None
+        remedy = "store it as numbers: tensor.to_dense() or .dequantize()"
+        raise InputError(f"{fault}; {remedy}") from None
 
 
 def read_pickled(path: Path, allowed: Sequence[SafeGlobal] = (), remedy: str = _REMEDY) -> object:
@@ -92,10 +91,8 @@ def read_pickled(path: Path, allowed: Sequence[SafeGlobal] = (), remedy: str = _
 
 def read_numbers(path: Path) -> dict[int, float]:
     """Reads a text file of one number a line, by line; empty lines are left out."""
-    lines = enumerate(read_text(path).split("\n"), start=1)
-    numbers = {
-        n: parse_number(line, f"{path}, line {n}") for n, text in lines if (line := text.strip())
-    }
+    lines = {n: line.strip() for n, line in enumerate(read_text(path).split("\n"), start=1)}
+    numbers = {n: parse_number(line, f"{path}, line {n}") for n, line in lines.items() if line}
     if not numbers:
         raise InputError(f"{path}: empty; expected one number a line")
     return numbers

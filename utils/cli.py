@@ -30,9 +30,8 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, description: str) -> None:
         spec = sys.modules["__main__"].__spec__
-        program = None
-        if spec is not None and sys.argv[0].endswith(".py"):  # `python -m`, but not `arion say`
-            program = f"python -m {spec.name}"
+        is_module = spec is not None and sys.argv[0].endswith(".py")  # but not `arion say`
+        program = f"python -m {spec.name}" if spec is not None and is_module else None
         super().__init__(program, description=description, allow_abbrev=False)
         self.free_text: set[str] = set()
         self.elsewhere: dict[str, str] = {}
@@ -64,14 +63,14 @@ class Parser(argparse.ArgumentParser):
                 if equals:
                     self.error(f"{flag} takes no value")
                 joined.append(flag)
+            elif not equals and not left:
+                self.error(f"{flag} needs a value")
             else:
-                if not equals:
-                    if not left:
-                        self.error(f"{flag} needs a value")
-                    value = left.popleft()
-                    # a forgotten value must not swallow the next flag
-                    if value.startswith("--") and " " not in value and flag not in self.free_text:
-                        self.error(f"{flag} needs a value, found the flag {value}")
+                value = value if equals else left.popleft()
+                # a forgotten value must not swallow the next flag
+                is_flag = value.startswith("--") and " " not in value and not equals
+                if is_flag and flag not in self.free_text:
+                    self.error(f"{flag} needs a value, found the flag {value}")
                 if value == "--":  # which argparse drops
                     self.error(f"{flag} needs a value, found --")
                 several = action.nargs is not None and not equals  # argparse takes the others
@@ -125,26 +124,28 @@ def run(main: Callable[[], None]) -> None:
     setup_logging()
     try:
         main()
-    except UsageError as error:
-        _stop(str(error), 2)
-    except InputError as error:
-        _stop(str(error), 1)
-    except Terminated as stop:
-        number = int(stop.args[0])
-        _stop(f"stopped by {signal.Signals(number).name}", 128 + number)
-    except KeyboardInterrupt:
-        _stop("interrupted", 130)
-    except OSError as error:
-        message = str(error)
-        if error.filename is not None and error.strerror is not None:
-            message = f"{error.filename}: {error.strerror}"
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            message += "; free some space, then run the same command again"
-        _stop(message, 1)
+    except (InputError, OSError, KeyboardInterrupt) as error:
+        message, code = _message_and_code(error)
+        sys.stderr.write(f"error: {printable(message)}\n")
+        raise SystemExit(code) from None
     finally:
         # all work is done, and an exit handler that Ctrl-C interrupts prints a traceback
         signal.signal(signal.SIGINT, lambda number, _frame: interrupts.append(number))
         restore_handlers(previous)
+
+
+def _message_and_code(error: InputError | OSError | KeyboardInterrupt) -> tuple[str, int]:
+    if isinstance(error, Terminated):
+        number = int(error.args[0])
+        return f"stopped by {signal.Signals(number).name}", 128 + number
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted", 130
+    message = str(error)
+    if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
+        message = f"{error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        message += "; free some space, then run the same command again"
+    return message, 2 if isinstance(error, UsageError) else 1
 
 
 def bound_operation_caches() -> None:
@@ -218,8 +219,3 @@ def print_bytes(data: bytes) -> None:
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
         raise OSError(error.errno, error.strerror, "standard output") from error
-
-
-def _stop(message: str, code: int) -> NoReturn:
-    sys.stderr.write(f"error: {printable(message)}\n")
-    raise SystemExit(code)

@@ -30,41 +30,28 @@ def build(
     class. A whole number is accepted for a float, and nothing else for something else. A section
     that is left out has its defaults.
 
-    Args:
-        sections: Class of each top-level field that `cls` annotates as `object`.
-        check: Raises a ValueError if the values do not go together.
+    `sections` gives the class of each top-level field that `cls` annotates as `object`; `check`
+    raises a ValueError if the values do not go together.
 
     Raises:
         ConfigError: If a key is unknown or missing, a value has the wrong type, is not finite or is
             not one of the choices, or a dataclass or `check` rejects the values (ValueError).
     """
-    builder = _Builder(tree, cls, dict(sections or {}))
-
-    def attempt(values: Mapping[str, object]) -> T:
-        config = builder.section(cls, values, ())
-        try:
-            check(config)
-        except ValueError as error:
-            raise _RejectedError((), error) from error
-        return config
-
+    builder = _Builder(tree, cls, dict(sections or {}), check)
     try:
-        return attempt(tree.values)
+        return builder.section(cls, tree.values, ())
     except _RejectedError as rejected:
-        givers = ", ".join(sorted(_givers(tree, rejected.keys, attempt)))
-        where = f"section {'.'.join(rejected.keys)}: " if rejected.keys else ""
-        raise ConfigError(f"{givers}: {where}{rejected.reason}") from rejected.reason
+        keys, reason = rejected.args
+        givers = ", ".join(sorted(_givers(tree, keys, builder)))
+        where = f"section {'.'.join(keys)}: " if keys else ""
+        raise ConfigError(f"{givers}: {where}{reason}") from reason
 
 
 class _RejectedError(Exception):
-    """The values of a section do not go together; `keys` is its position."""
-
-    def __init__(self, keys: Keys, reason: ValueError) -> None:
-        super().__init__(keys, reason)
-        self.keys, self.reason = keys, reason
+    """The values of a section do not go together: its position, and the reason."""
 
 
-def _givers(tree: Tree, section: Keys, attempt: Callable[[Mapping[str, object]], T]) -> set[str]:
+def _givers(tree: Tree, section: Keys, builder: "_Builder") -> set[str]:
     """Returns the origins of the values without one of which a configuration is accepted.
 
     If there is none, that of the value in the section which was set last.
@@ -77,7 +64,7 @@ def _givers(tree: Tree, section: Keys, attempt: Callable[[Mapping[str, object]],
             continue
         last = origin
         try:
-            attempt(_without(tree.values, keys))
+            builder.section(builder.root, _without(tree.values, keys), ())
         except (ConfigError, _RejectedError):
             continue
         givers.add(origin)
@@ -100,10 +87,9 @@ def build_complete(cls: type[T], plain: object, path: Path) -> T:
     """
     if not isinstance(plain, Mapping):
         raise ConfigError(f"{path}: it is {_shown(plain)}, expected a section {{ ... }}")
-    fields = dataclasses.fields(cls)  # type: ignore[arg-type]
-    names = [field.name for field in fields if not field.metadata.get("later")]
-    if missing := [name for name in names if name not in plain]:
-        raise ConfigError(f"{path}: missing key {missing[0]}")
+    for field in dataclasses.fields(cls):  # type: ignore[arg-type]
+        if field.name not in plain and not field.metadata.get("later"):
+            raise ConfigError(f"{path}: missing key {field.name}")
     return build(cls, plain_tree(plain, path))
 
 
@@ -115,19 +101,20 @@ def key_paths(cls: type, sections: Mapping[str, type] | None = None) -> Iterator
             yield from ((name, *keys) for keys in key_paths(hint))  # type: ignore[arg-type]
 
 
+@dataclasses.dataclass
 class _Builder:
     """Walks the tree and the types together; `keys` is the current position."""
 
-    def __init__(self, tree: Tree, root: type, sections: dict[str, type]) -> None:
-        self._tree = tree
-        self._root = root
-        self._sections = sections
+    tree: Tree
+    root: type
+    sections: dict[str, type]  # of fields of the root
+    check: Callable[[Any], None]  # of the root
 
     def section(self, cls: type[T], values: object, keys: Keys) -> T:
         """Builds one dataclass from a section."""
         if not isinstance(values, Mapping):
             raise self._wrong(values, keys, "a section { ... }")
-        hints = typing.get_type_hints(cls) | ({} if keys else self._sections)
+        hints = typing.get_type_hints(cls) | ({} if keys else self.sections)
         for name in values:
             if name not in hints:
                 raise self._unknown(name, list(hints), keys)
@@ -138,13 +125,16 @@ class _Builder:
                 fields[name] = self.value(hint, values[name], (*keys, name))
             elif field.default is MISSING and field.default_factory is MISSING:
                 if not dataclasses.is_dataclass(hint):  # a section has its own defaults
-                    where = self._tree.origin((*keys, name))
+                    where = self.tree.origin((*keys, name))
                     raise ConfigError(f"{where}: missing key {'.'.join((*keys, name))}")
                 fields[name] = self.section(hint, {}, (*keys, name))  # type: ignore[arg-type]
         try:
-            return cls(**fields)
+            config = cls(**fields)
+            if not keys:
+                self.check(config)
         except ValueError as error:
             raise _RejectedError(keys, error) from error
+        return config
 
     def value(self, hint: Any, value: object, keys: Keys) -> object:  # noqa: ANN401  (a type form)
         """Checks one value against its type."""
@@ -180,13 +170,12 @@ class _Builder:
 
     def _choice(self, choices: tuple[object, ...], value: object, keys: Keys) -> object:
         """Checks a Literal. A number stands for its spelling: `model.variant=1.0` is "1.0"."""
-        if type(value) in (int, float) and str(value) in choices:
-            return str(value)
         for choice in choices:
-            if type(value) is type(choice) and value == choice:
-                return value
-        expected = "one of " + ", ".join(map(str, choices))
-        raise self._wrong(value, keys, expected + nearest(str(value), map(str, choices)))
+            if choice == (value if type(value) is type(choice) else str(value)):
+                return choice
+        names = [str(choice) for choice in choices]
+        expected = f"one of {', '.join(names)}{nearest(str(value), names)}"
+        raise self._wrong(value, keys, expected)
 
     def _tuple(self, hints: tuple[Any, ...], value: object, keys: Keys) -> tuple[object, ...]:
         if not isinstance(value, list | tuple):
@@ -195,28 +184,23 @@ class _Builder:
             hints = hints[:1] * len(value)
         if len(hints) != len(value):
             raise self._wrong(value, keys, f"a list of {len(hints)} values")
-        pairs = enumerate(zip(hints, value, strict=True))
-        return tuple(self.value(hint, v, (*keys, str(i))) for i, (hint, v) in pairs)
+        return tuple(self.value(hints[i], v, (*keys, str(i))) for i, v in enumerate(value))
 
     def _unknown(self, name: str, siblings: list[str], keys: Keys) -> ConfigError:
-        here = (*keys, name)
-        paths = key_paths(self._root, self._sections)
-        elsewhere = (path for path in paths if path[-1] == name)
-        similar = [(*keys, close) for close in closest(name, siblings)]
-        path = next(elsewhere, next(iter(similar), None))
-        hint = f"known keys: {', '.join(sorted(siblings))}"
-        if path is not None:
-            hint = f"did you mean {'.'.join(path)}?"
-        return ConfigError(f"{self._tree.origin(here)}: unknown key {'.'.join(here)}; {hint}")
+        here, known = (*keys, name), f"known keys: {', '.join(sorted(siblings))}"
+        paths = [path for path in key_paths(self.root, self.sections) if path[-1] == name]
+        paths += [(*keys, close) for close in closest(name, siblings)]
+        hint = f"did you mean {'.'.join(paths[0])}?" if paths else known
+        return ConfigError(f"{self.tree.origin(here)}: unknown key {'.'.join(here)}; {hint}")
 
     def _wrong(self, value: object, keys: Keys, expected: str) -> ConfigError:
-        origin, name = self._tree.origin(keys), ".".join(keys)
-        hint = ""
+        origin, name = self.tree.origin(keys), ".".join(keys)
+        fault = f"{origin}: {name} is {_shown(value)}, expected {expected}"
         if origin == SET and expected == _KINDS[str]:
-            hint = f"; for text write {SET} '{name}=\"{value}\"'"
-            if keys[-1].isdigit():  # in a list, which has no keys
-                hint = f'; for text write "{value}" in the list'
-        return ConfigError(f"{origin}: {name} is {_shown(value)}, expected {expected}{hint}")
+            in_list = keys[-1].isdigit()  # which has no keys
+            remedy = f'"{value}" in the list' if in_list else f"{SET} '{name}=\"{value}\"'"
+            fault = f"{fault}; for text write {remedy}"
+        return ConfigError(fault)
 
 
 def lines_with_origins(config: object, tree: Tree) -> list[str]:
@@ -224,11 +208,8 @@ def lines_with_origins(config: object, tree: Tree) -> list[str]:
 
     Values are JSON, as `--set` accepts them; the origin is a file, `--set` or `default`.
     """
-    return [
-        f"{'.'.join(keys)} = {json.dumps(value, ensure_ascii=False)}"
-        f"  # {tree.origins.get(keys, 'default')}"
-        for keys, value in leaves(to_plain(config))
-    ]
+    pairs = ((keys, json.dumps(v, ensure_ascii=False)) for keys, v in leaves(to_plain(config)))
+    return [f"{'.'.join(k)} = {v}  # {tree.origins.get(k, 'default')}" for k, v in pairs]
 
 
 def leaves(values: Mapping[str, object], keys: Keys = ()) -> Iterator[tuple[Keys, object]]:

@@ -165,9 +165,8 @@ def _parse(text: str, name: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"{name}: not JSON: {error}; the file may be truncated or edited"
-        ) from error
+        fault = f"not JSON: {error}; the file may be truncated or edited"
+        raise InputError(f"{name}: {fault}") from error
 
 
 def read_text(path: Path) -> str:

@@ -48,10 +48,8 @@ def resolve(reference: str | Path, choose: Choice) -> Path:
     match = _HUB_NAME.fullmatch(reference)
     reason = "" if match is None else _why_local(Path(reference))
     if match is None or reason:
-        raise InputError(
-            f"{reference!r}: no such file or folder{reason}; expected a path, or the name of "
-            "a repository on the Hub (org/name or org/name@revision)"
-        )
+        expected = "a path, or the name of a repository on the Hub (org/name or org/name@revision)"
+        raise InputError(f"{reference!r}: no such file or folder{reason}; expected {expected}")
     return _fetch(Repository(match["repo"], match["revision"]), choose)
 
 
@@ -65,13 +63,15 @@ def origin_of(path: Path) -> str | None:
 
 
 class Repository(NamedTuple):
-    """A repository of a model on the Hub."""
+    """A repository of a model on the Hub: where files come from, or go to."""
 
-    name: str  # org/name
+    name: str  # org/name; created where missing by an upload
     revision: str | None = None  # branch, tag or commit; None: the branch `main`
+    private: bool = False  # uploads go to no public one
+    message: str = "Publish an experiment"  # of the commit of an upload
 
     def __str__(self) -> str:
-        return self.name if self.revision is None else f"{self.name}@{self.revision}"
+        return self.name if self.revision in (None, _MAIN) else f"{self.name}@{self.revision}"
 
 
 def _why_local(path: Path) -> str:
@@ -103,18 +103,15 @@ def _fetch(repository: Repository, choose: Choice) -> Path:
         )
     except errors.IncompleteSnapshotError as error:
         copy = Path(error.snapshot_path)
-        lacking = [name for name in chosen if not (copy / name).is_file()]
-        raise InputError(
-            f"{unreachable or repository}; its copy in the Hub's cache, {copy}, lacks "
-            f"{', '.join(lacking)}: run again online"
-        ) from error
+        lacking = ", ".join(name for name in chosen if not (copy / name).is_file())
+        fault = f"its copy in the Hub's cache, {copy}, lacks {lacking}: run again online"
+        raise InputError(f"{unreachable or repository}; {fault}") from error
     except (errors.HTTPError, OSError) as error:
         raise InputError(explain(repository, error)) from error
-    commit = Path(folder).name
     if unreachable:
-        _log.warning("%s; using the copy in the cache, commit %s", unreachable, commit)
+        _log.warning("%s; using the copy in the cache, commit %s", unreachable, Path(folder).name)
     else:
-        _log.info("%s: from the Hub, commit %s", repository, commit)
+        _log.info("%s: from the Hub, commit %s", repository, Path(folder).name)
     return Path(folder)
 
 
@@ -125,7 +122,7 @@ def _list(repository: Repository) -> tuple[list[str], str]:
     """
     from huggingface_hub import HfApi, constants, errors, get_cached_repo_tree
 
-    name, revision = repository
+    name, revision = repository.name, repository.revision
     try:
         cached = [file.path for file in get_cached_repo_tree(name, revision=revision)]
     except (errors.CachedRepoTreeNotFoundError, errors.HFValidationError):
@@ -142,9 +139,8 @@ def _list(repository: Repository) -> tuple[list[str], str]:
         if status < HTTPStatus.TOO_MANY_REQUESTS or isinstance(error, ValueError):
             raise InputError(reason) from error
         if not cached:
-            raise InputError(
-                f"{reason}; the Hub's cache, {constants.HF_HUB_CACHE}, has no copy of it"
-            ) from error
+            no_copy = f"the Hub's cache, {constants.HF_HUB_CACHE}, has no copy of it"
+            raise InputError(f"{reason}; {no_copy}") from error
         return cached, reason
     return [file.rfilename for file in info.siblings or ()], ""
 
@@ -156,65 +152,50 @@ def explain(name: object, error: BaseException) -> str:
     if isinstance(error, errors.LocalEntryNotFoundError) and error.__cause__ is not None:
         return explain(name, error.__cause__)  # "not in the cache" hides the cause
     if type(error) is errors.RepositoryNotFoundError:  # not its subclass for gated repositories
-        return (
-            f"{name}: neither a local folder nor a repository on the Hub that you can read; if it "
-            "is private, log in (`hf auth login`, or HF_TOKEN)"
-        )
+        fault = "neither a local folder nor a repository on the Hub that you can read"
+        return f"{name}: {fault}; if it is private, log in (`hf auth login`, or HF_TOKEN)"
     text = " ".join(str(error).split()).rstrip(".") or type(error).__name__
     return f"{name}: the request to the Hub failed: {text}"
 
 
-class Target(NamedTuple):
-    """Destination of an upload."""
-
-    repository: str  # org/name; created where missing
-    branch: str = _MAIN  # created where missing, from `main`
-    private: bool = False
-    message: str = "Publish an experiment"
-
-    def __str__(self) -> str:
-        return self.repository if self.branch == _MAIN else f"{self.repository}@{self.branch}"
-
-
-def check_target(target: Target) -> None:
+def check_target(target: Repository) -> None:
     """Checks the name of a repository."""
     from huggingface_hub import errors
     from huggingface_hub.utils import validate_repo_id
 
     try:
-        validate_repo_id(target.repository)
+        validate_repo_id(target.name)
     except errors.HFValidationError as error:
         raise InputError(explain(target, error)) from error
-    if "/" not in target.repository:
+    if "/" not in target.name:
         raise InputError(f"{target}: expected the name of a repository on the Hub, org/name")
 
 
-def push(folder: Path, target: Target, *, replaces: Collection[str] = ()) -> str:
+def push(folder: Path, target: Repository, *, replaces: Collection[str] = ()) -> str:
     """Uploads the files of a folder as one commit, and returns it; the last one without changes.
 
-    Files of the repository in `replaces` are removed unless they are in the folder.
+    Files of the repository in `replaces` are removed unless they are in the folder. A missing
+    branch is created from `main`.
     """
     from huggingface_hub import HfApi, errors, get_token
 
     check_target(target)
     if get_token() is None:
-        raise InputError(
-            f"{target}: uploading needs a login with a token that has write access "
-            "(`hf auth login`, or HF_TOKEN)"
-        )
-    api = HfApi()
+        fault = "uploading needs a login with a token that has write access"
+        raise InputError(f"{target}: {fault} (`hf auth login`, or HF_TOKEN)")
+    api, branch = HfApi(), target.revision or _MAIN
     try:
-        api.create_repo(target.repository, private=target.private or None, exist_ok=True)
-        if target.branch != _MAIN:
-            api.create_branch(target.repository, branch=target.branch, exist_ok=True)
-        before = api.model_info(target.repository, revision=target.branch)
+        api.create_repo(target.name, private=target.private or None, exist_ok=True)
+        if branch != _MAIN:
+            api.create_branch(target.name, branch=branch, exist_ok=True)
+        before = api.model_info(target.name, revision=branch)
         if target.private and not before.private:
             fault = "exists and is public; make it private on its page, or choose another name"
             raise InputError(f"{target}: {fault}")
         commit = api.upload_folder(
-            repo_id=target.repository,
+            repo_id=target.name,
             folder_path=folder,
-            revision=target.branch,
+            revision=branch,
             commit_message=target.message,
             delete_patterns=list(replaces),
         ).oid

@@ -35,9 +35,8 @@ def load_definition(module: str, name: str, record_type: type[R]) -> R:
         raise InputError(f"{file}, line {line}: {error}") from error
     if not isinstance(record, record_type):
         source = Path(inspect.getfile(record_type)).relative_to(_REPOSITORY).as_posix()
-        raise InputError(
-            f"{file} does not end with {name} = {record_type.__name__}(...) of {source}"
-        )
+        expected = f"{name} = {record_type.__name__}(...) of {source}"
+        raise InputError(f"{file} does not end with {expected}")
     return record
 
 

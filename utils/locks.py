@@ -70,11 +70,11 @@ def refuse_other_contents(record: Path, made_of: Mapping[str, str]) -> None:
     if record.exists():
         before = cast("dict[str, Any]", read_json(record)).get("made_of", {})
         changed = [f"{name} is missing" for name in before if name not in made_of]
-        changed += [
-            f"{name} was {before[name]}, is {value}" if name in before else f"{name} is new"
-            for name, value in made_of.items()
-            if name not in before or before[name] != value
-        ]
+        for name, value in made_of.items():
+            if name not in before:
+                changed.append(f"{name} is new")
+            elif before[name] != value:
+                changed.append(f"{name} was {before[name]}, is {value}")
         refuse(changed, f"{folder} holds a corpus of other settings; choose another folder")
     elif others := sorted({path.name for path in folder.iterdir()} - {LOCK_FILE}):
         raise InputError(f"{folder} holds {others[0]!r} and no corpus; choose a new folder")

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from utils.errors import printable
 
@@ -44,14 +43,16 @@ class Progress:
     def __init__(
         self, total: int, description: str, initial: int, clock: Callable[[], float]
     ) -> None:
-        self._total = total
-        self._description = description
+        self._total, self._description, self._clock = total, description, clock
         self._initial = self._done = initial
-        self._clock = clock
         self._start = self._last_line = clock()
+        self.show_on_bar: Callable[[int], object] | None = None  # on a terminal
 
     def advance(self, n: int = 1) -> None:
         """Counts `n` more items as done."""
+        if self.show_on_bar is not None:
+            self.show_on_bar(n)
+            return
         self._done += n
         now = self._clock()
         # A log file needs a line from time to time, not one for each item.
@@ -64,16 +65,6 @@ class Progress:
                 remaining = (self._total - self._done) * seconds / fresh
                 line += f", {fresh / seconds:.2f}/s, {clock_face(remaining)} left"
             get_logger(__name__).info("%s", line)
-
-
-class _Bar(Progress):
-    """Progress as a bar on a terminal."""
-
-    def __init__(self, bar: Any) -> None:  # noqa: ANN401  (tqdm has no types)
-        self._bar = bar
-
-    def advance(self, n: int = 1) -> None:
-        self._bar.update(n)
 
 
 def clock_face(seconds: float) -> str:
@@ -90,8 +81,9 @@ def progress(
 
     Of `total` items, such as `stage 1: utterances`, an earlier, interrupted run did `initial`.
     """
+    state = Progress(total, description, initial, clock)
     if not (total and sys.stderr.isatty()):
-        yield Progress(total, description, initial, clock)
+        yield state
         return
     from tqdm import tqdm
     from tqdm.contrib.logging import logging_redirect_tqdm
@@ -100,4 +92,5 @@ def progress(
         logging_redirect_tqdm(),
         tqdm(total=total, desc=description, initial=initial, dynamic_ncols=True) as bar,
     ):
-        yield _Bar(bar)
+        state.show_on_bar = bar.update
+        yield state

@@ -90,10 +90,9 @@ def run_chunks(
             culprits = _culprits(function, [(key, pending[key]) for key in death.suspects], n_jobs)
             unexplained = 0 if culprits else unexplained + 1
             if unexplained == _UNEXPLAINED_DEATHS:
-                raise InputError(
-                    f"worker processes died {unexplained} times, and no single item causes it"
-                    f" ({death}); there may be too little memory: use fewer workers (--num_workers)"
-                ) from death
+                fault = f"worker processes died {unexplained} times, and no single item causes it"
+                remedy = "there may be too little memory: use fewer workers (--num_workers)"
+                raise InputError(f"{fault} ({death}); {remedy}") from death
             for key, item in culprits:
                 pending[key] = [other for other in pending[key] if other is not item]
                 lost[key] = (*lost.get(key, ()), item)
@@ -106,24 +105,18 @@ def _culprits(
     try:
         for _ in _run(function, dict(suspects), n_jobs, "loky"):
             pass
+        return []
     except WorkerDiedError:
         key, items = suspects[0]
-        if len(suspects) == 1 and len(items) == 1:
-            return [(key, items[0])]
-    else:
-        return []
+    if len(suspects) == len(items) == 1:
+        return [(key, items[0])]
     if len(suspects) == 1:  # one chunk: halve its items
         suspects = [(key, items[: len(items) // 2]), (key, items[len(items) // 2 :])]
     halves = suspects[: len(suspects) // 2], suspects[len(suspects) // 2 :]
     return [culprit for half in halves for culprit in _culprits(function, half, n_jobs)]
 
 
-def _run(
-    function: Callable[[str, Sequence[T]], R],
-    chunks: Mapping[str, Sequence[T]],
-    n_jobs: int,
-    backend: ParallelBackend,
-) -> Iterator[tuple[str, R]]:
+def _run(function: Function, chunks: Chunks, n_jobs: int, backend: ParallelBackend) -> Results:
     """Runs chunks once."""
     pools = {"loky": _loky_pool, "dask": _dask_pool, "ray": _ray_pool, "sequential": _this_process}
     try:
@@ -131,14 +124,11 @@ def _run(
     except ModuleNotFoundError as error:
         if error.name != _PACKAGES.get(backend):
             raise
-        raise InputError(
-            f"preprocess.backend is {backend!r}, and its package is not installed: "
-            f"pip install {error.name}, or use 'loky'"
-        ) from error
+        fault = f"preprocess.backend is {backend!r}, and its package is not installed"
+        raise InputError(f"{fault}: pip install {error.name}, or use 'loky'") from error
 
 
 def _loky_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
-    """Runs chunks in processes of this machine."""
     from joblib import Parallel, delayed, parallel_config
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
@@ -170,10 +160,7 @@ def _loky_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
 
 
 def _end_with(parent: int) -> None:
-    """Ends this process within a second after its parent, also before its first chunk.
-
-    A parent that is killed by SIGKILL cannot end it. Windows does not tell of the parent's end.
-    """
+    """Ends this process within a second after its parent, which SIGKILL may have ended."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -226,10 +213,8 @@ def _in_dask_worker(function: Function, key: str, items: Sequence[Any]) -> tuple
     from distributed import get_worker
 
     if (n_threads := get_worker().state.nthreads) > 1:
-        raise InputError(
-            f"a worker of the Dask cluster has {n_threads} threads, expected 1: start more workers "
-            "with --nthreads 1"
-        )
+        fault = f"a worker of the Dask cluster has {n_threads} threads, expected 1"
+        raise InputError(f"{fault}: start more workers with --nthreads 1")
     return _in_worker(function, key, items)
 
 

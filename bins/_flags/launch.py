@@ -24,10 +24,6 @@ class Machines:
     port: int = 29500
     config: Path | None = None
 
-    def __post_init__(self) -> None:
-        if self.config is not None:
-            self._processes_in_file()
-
     def launcher(self, n_gpus: int) -> list[str]:
         """Returns arguments of Python before `-m MODULE`: a process for each GPU, or for the CPU.
 
@@ -35,11 +31,7 @@ class Machines:
         """
         local = max(n_gpus, 1)
         if self.config is not None:
-            if (expected := self._processes_in_file()) != local:
-                raise UsageError(
-                    f"--accelerate_config {self.config}: {expected} processes a machine, found"
-                    f" {local} (the GPUs in --gpu; 1 for the CPU)"
-                )
+            _check_file(self.config, local)
             rank = [] if self.rank is None else ["--machine_rank", str(self.rank)]
             return [*_LAUNCHER, "--config_file", str(self.config), *rank]
         if self.count * local == 1:
@@ -65,32 +57,31 @@ class Machines:
                 if self.rank == 0:
                     listener.bind(("", self.port))
             except OSError as error:
-                raise UsageError(
-                    f"--main_process_port {self.port}: {error.strerror}; give another one on every"
-                    " machine"
-                ) from error
+                remedy = "give another one on every machine"
+                fault = f"--main_process_port {self.port}: {error.strerror}"
+                raise UsageError(f"{fault}; {remedy}") from error
 
-    def _processes_in_file(self) -> int:
-        """Returns processes of each machine in the file of `accelerate config`."""
-        assert self.config is not None
-        flag, keys = f"--accelerate_config {self.config}", read_yaml(self.config)
-        if (distributed_type := keys.get("distributed_type")) != "MULTI_GPU":
-            raise UsageError(
-                f"{flag}: distributed_type is {distributed_type!r}, expected MULTI_GPU (also for"
-                " CPUs)"
-            )
-        numbers = []
-        for key in ("num_processes", "num_machines"):
-            number = keys.get(key)
-            if not isinstance(number, int) or not 1 <= number <= _MAX_PORT:
-                raise UsageError(f"{flag}: {key} is {number!r}, expected 1 to {_MAX_PORT}")
-            numbers.append(number)
-        processes, machines = numbers
-        if processes % machines:
-            raise UsageError(
-                f"{flag}: num_processes {processes} is no multiple of num_machines {machines}"
-            )
-        return processes // machines
+
+def _check_file(path: Path, local: int) -> None:
+    """Checks a file of `accelerate config`, for a machine of so many processes."""
+    flag, keys = f"--accelerate_config {path}", read_yaml(path)
+    counts: list[int] = []
+    if (found := keys.get("distributed_type")) != "MULTI_GPU":
+        fault = f"distributed_type is {found!r}, expected MULTI_GPU (also for CPUs)"
+        raise UsageError(f"{flag}: {fault}")
+    for key in ("num_processes", "num_machines"):
+        number = keys.get(key)
+        if not isinstance(number, int) or not 1 <= number <= _MAX_PORT:
+            raise UsageError(f"{flag}: {key} is {number!r}, expected 1 to {_MAX_PORT}")
+        counts.append(number)
+    processes, machines = counts
+    each, rest = divmod(processes, machines)
+    if rest:
+        fault = f"num_processes {processes} is no multiple of num_machines {machines}"
+        raise UsageError(f"{flag}: {fault}")
+    if each != local:
+        fault = f"{each} processes a machine, found {local} (the GPUs in --gpu; 1 for the CPU)"
+        raise UsageError(f"{flag}: {fault}")
 
 
 def count_gpus(names: str) -> int:

@@ -16,17 +16,13 @@ _SINGLE = {
     "inference": ("infer_text", "infer_text_file"),
     "vocode": ("infer_audio_dir", "infer_feature_dir"),
 }
+_STAGE_NEEDS = (("config",), ("config",), ("config", "name"), ("infer_mode",), ())
 _NEEDS = {"acoustic_data": "from_acoustic", "resample": "vocoder_dir"}
+_PITCH_TRANSFORMS = (f"pitch_transform_{how}" for how in ("flatten", "invert", "amplify", "shift"))
 _EXCLUSIVE = [
-    ("resume", "restart"),
-    ("resume", "init_from"),
-    ("pace", "duration_control"),
-    ("infer_expt_dir", "config"),
-    ("infer_expt_dir", "name"),
-    ("pitch_transform_custom", "pitch_transform_flatten"),
-    ("pitch_transform_custom", "pitch_transform_invert"),
-    ("pitch_transform_custom", "pitch_transform_amplify"),
-    ("pitch_transform_custom", "pitch_transform_shift"),
+    *(("resume", "restart"), ("resume", "init_from"), ("pace", "duration_control")),
+    *(("infer_expt_dir", "config"), ("infer_expt_dir", "name")),
+    *(("pitch_transform_custom", name) for name in _PITCH_TRANSFORMS),
 ]
 _DEFAULTS = {flag.name: flag.default if flag.value else False for flag in FLAGS}
 
@@ -46,20 +42,23 @@ that root. Flags are also accepted as --flag=VALUE. The Python of run.sh is $PYT
 def check_together(command: Command, values: Namespace) -> None:
     """Makes sure that the flags of a command go together; sets `duration_control` from --pace."""
     different = {name for name, value in vars(values).items() if value != _DEFAULTS[name]}
-    _require(f"stage {command.stage}", command.needs, values)
+    _require(f"stage {command.stage}", _STAGE_NEEDS[command.stage], values)
     for name, needed in _NEEDS.items():
         if name in different:
             _require(f"--{name}", (needed,), values)
     for first, second in _EXCLUSIVE:
         if {first, second} <= different:
             raise UsageError(f"--{first} and --{second} exclude each other")
-    if command.stage >= 3:
-        _check_model(command.stage, values)
-    if command.stage == 3:
+    if (stage := command.stage) >= 3 and values.infer_expt_dir is None:
+        if values.name is None and not (stage == 4 and values.infer_output_dir):
+            others = ", --name or --infer_output_dir" if stage == 4 else ", or --name"
+            raise UsageError(f"stage {stage} needs --infer_expt_dir{others}")
+        _require(f"stage {stage} without --infer_expt_dir", ("config",), values)
+    if stage == 3:
         _check_inference(_SINGLE[command.name], values)
     if command.name == "inference" and values.duration_control is None:
         values.duration_control = 1 / (values.pace or 1)
-    if command.name == "evaluate":
+    if stage == 4:
         _check_evaluation(values)
 
 
@@ -69,44 +68,33 @@ def _require(what: str, names: Sequence[str], values: Namespace) -> None:
             raise UsageError(f"{what} needs {_USAGE[name]}")
 
 
-def _check_model(stage: int, values: Namespace) -> None:
-    """Makes sure that there is an experiment, or in stage 4 wavs of any origin."""
-    if values.infer_expt_dir is None:
-        if values.name is None and not (stage == 4 and values.infer_output_dir):
-            others = ", --name or --infer_output_dir" if stage == 4 else ", or --name"
-            raise UsageError(f"stage {stage} needs --infer_expt_dir{others}")
-        _require(f"stage {stage} without --infer_expt_dir", ("config",), values)
-
-
 def _check_inference(single: Sequence[str], values: Namespace) -> None:
     if (n := len(values.infer_output_dir)) > 1:
         raise UsageError(f"stage 3 writes into one --infer_output_dir, found {n}")
-    used = [f"--{name}" for name in (*single, *_BATCH) if vars(values)[name] is not None]
-    modes = {f"--{name}": "single" for name in single} | {f"--{name}": "batch" for name in _BATCH}
-    for flag in used:
-        if modes[flag] != values.infer_mode:
-            raise UsageError(f"{flag} goes with --infer_mode {modes[flag]}")
+    modes = dict.fromkeys(single, "single") | dict.fromkeys(_BATCH, "batch")
+    used = [name for name in modes if vars(values)[name] is not None]
+    for name in used:
+        if modes[name] != values.infer_mode:
+            raise UsageError(f"--{name} goes with --infer_mode {modes[name]}")
     if values.infer_mode == "batch":
         _require("--infer_mode batch", _BATCH, values)
     elif not used:
-        raise UsageError(f"--infer_mode single needs {' or '.join(f'--{name}' for name in single)}")
+        raise UsageError(f"--infer_mode single needs --{' or --'.join(single)}")
     elif len(used) > 1:
-        raise UsageError(f"{' and '.join(used)} exclude each other")
+        raise UsageError(f"--{' and --'.join(used)} exclude each other")
 
 
 def _check_evaluation(values: Namespace) -> None:
     if values.infer_testing_set is not None:
         _require("--infer_testing_set", ("infer_dataset",), values)
     checks = None if values.checks == "none" else values.checks
-    if not values.metrics and not checks:
-        return
-    from processors.metrics.registry import CHECKS, METRICS  # it imports NumPy
+    for noun, names in (("metric", values.metrics), ("check", checks)):
+        if names:
+            from processors.metrics import registry  # it imports NumPy
 
-    for noun, names, records in (("metric", values.metrics, METRICS), ("check", checks, CHECKS)):
-        choices = ["all", *records]
-        for name in names.split(",") if names else ():
-            if name not in choices:
-                fault = f"--{noun}s {name}: no such {noun}{nearest(name, choices)}"
+            choices = ["all", *(registry.METRICS if noun == "metric" else registry.CHECKS)]
+            if unknown := [name for name in names.split(",") if name not in choices]:
+                fault = f"--{noun}s {unknown[0]}: no such {noun}{nearest(unknown[0], choices)}"
                 raise UsageError(f"{fault} (known: {', '.join(choices)})")
 
 
@@ -117,51 +105,47 @@ def arguments(command_name: str, argv: Sequence[str] | None = None) -> Namespace
     parser = Parser(f"Stage {command.stage}: {command.help}.")
     parser.prog = f"python -m bins.{command_name}"
     _add(parser, flags)
-    parser.elsewhere = {
-        f"--{flag.name}": f"--{flag.name} goes with "
-        + ("recipes (run.sh)" if flag.scope == "recipe" else flag.place)
-        for flag in FLAGS
-        if flag not in flags
-    }
-    values = Namespace(**_flag_values(flags, parser.parse_args(argv)))
+    for flag in FLAGS:
+        if flag not in flags:
+            place = "recipes (run.sh)" if flag.scope == "recipe" else flag.place
+            parser.elsewhere[f"--{flag.name}"] = f"--{flag.name} goes with {place}"
+    values = _read_values(flags, parser.parse_args(argv))
     check_together(command, values)
     return values
 
 
 def recipe_arguments(kind: Kind, argv: Sequence[str]) -> dict[str, Any]:
     """Parses the flags of a recipe to texts, lists of texts, and True, without reading values."""
-    parser = Parser("")
-    parser.prog = ""
-    parser.usage = "sh run.sh --stage STAGES [flags]"
     stages = [f"  {stage}  {table.command_of(stage, kind).help}" for stage in ALL]
-    parser.description = "\n".join(["Stages: N, a range A-B, or all", *stages])
+    parser = Parser("\n".join(["Stages: N, a range A-B, or all", *stages]))
+    parser.prog, parser.usage = "", "sh run.sh --stage STAGES [flags]"
     parser.epilog = _PATHS
     parser.formatter_class = partial(RawDescriptionHelpFormatter, max_help_position=30)
     flags = [flag for flag in FLAGS if kind in flag.kinds and flag.scope != "command"]
     _add(parser, flags)
-    parser.elsewhere = {
-        f"--{flag.name}": f"--{flag.name} goes with {table.KIND_NAMES[flag.kinds[0]]} recipes;"
-        f" this is a {table.KIND_NAMES[kind]} recipe"
-        for flag in FLAGS
-        if kind not in flag.kinds
-    }
+    for flag in FLAGS:
+        if kind not in flag.kinds:
+            other, this = table.KIND_NAMES[flag.kinds[0]], table.KIND_NAMES[kind]
+            fault = f"--{flag.name} goes with {other} recipes; this is a {this} recipe"
+            parser.elsewhere[f"--{flag.name}"] = fault
     raw_flags = vars(parser.parse_args(argv))
     may_be_empty = {flag.name for flag in flags if flag.value and flag.value.may_be_empty}
     # a flag that is not given is None, [] or False
     return {n: text for n, text in raw_flags.items() if text or (text == "" and n in may_be_empty)}
 
 
-def program_arguments(name: str, description: str, argv: Sequence[str] | None = None) -> Namespace:
+def program_arguments(name: str, argv: Sequence[str] | None = None) -> Namespace:
     """Parses the flags of a command that is no stage; it checks which of them go together."""
     from bins._flags.programs import PROGRAMS  # its defaults need packages, the recipes none
 
-    parser, flags = Parser(description), PROGRAMS[name]
+    description, flags = PROGRAMS[name]
+    parser = Parser(description)
     groups: dict[str, _ActionsContainer] = {"": parser}
     for flag in flags:
         if flag.excludes not in groups:
             groups[flag.excludes] = parser.add_mutually_exclusive_group()
         _add_flag(parser, groups[flag.excludes], flag)
-    return Namespace(**_flag_values(flags, parser.parse_args(argv)))
+    return _read_values(flags, parser.parse_args(argv))
 
 
 def chosen_dataset(flags: Namespace) -> "tuple[Config, str]":
@@ -173,18 +157,16 @@ def chosen_dataset(flags: Namespace) -> "tuple[Config, str]":
     return config, choose_dataset(config, flags.dataset)
 
 
-def _flag_values(flags: Iterable[Flag], raw_flags: Namespace) -> dict[str, Any]:
-    """Returns the value of each flag by its key; of those not given, the default."""
-    values = {}
+def _read_values(flags: Iterable[Flag], raw_flags: Namespace) -> Namespace:
+    """Reads the text of each flag; those not given get the default."""
+    values = vars(raw_flags)
     for flag in flags:
-        text = vars(raw_flags)[flag.key]
-        if flag.value is None:  # a switch
-            values[flag.key] = text
-        elif flag.several:
+        text = values[flag.key]
+        if flag.several:
             values[flag.key] = [flag.read(item) for item in text or ()]
-        else:
+        elif flag.value is not None:  # no switch
             values[flag.key] = flag.default if text is None else flag.read(text)
-    return values
+    return raw_flags
 
 
 def _add(parser: Parser, flags: Iterable[Flag]) -> None:

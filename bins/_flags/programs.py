@@ -25,8 +25,11 @@ def _one_of(*names: str) -> v.Value:
 
 
 def _names(text: str) -> list[str] | None:
-    """Splits names at commas; None for "all"."""
     return None if text == "all" else [name for name in text.split(",") if name]
+
+
+def _program(description: str, *flags: Flag) -> tuple[str, tuple[Flag, ...]]:
+    return description, flags
 
 
 def _control(name: str) -> Flag:
@@ -35,6 +38,8 @@ def _control(name: str) -> Flag:
 
 
 _NAMES, _EXPORTS = v.Value(_names, "NAMES"), _one_of(*EXPORT_FORMATS)
+_BOOK_FORMAT = _one_of("flac", "mp3", "opus", "ogg", "wav")
+_SPEAKERS = choice("arion", "piper", "sherpa-onnx", "web")
 _ADDRESS = r"(\[[0-9a-fA-F:.]+\]:|[^:\s]+:)?[0-9]{1,5}"
 _LIST = r"[^,\s]+(,[^,\s]+)*"
 _OF_STAGES = {flag.name: flag for flag in FLAGS}
@@ -43,9 +48,8 @@ _OPTIONAL_CONFIG = (
     replace(_OF_STAGES["set"], dest="overrides"),
 )
 _CONFIG = (replace(_OPTIONAL_CONFIG[0], required=True), _OPTIONAL_CONFIG[1])
-_ONLY_DATASET = Flag(
-    "dataset", _DATASET, help="dataset (default: the only one of the configuration)"
-)
+_ONLY_DATASET = Flag("dataset", _DATASET).with_help("""
+    dataset (default: the only one of the configuration)""")
 _N_CPUS = Flag("n_cpus", v.COUNT, metavar="N_CPUS", default=4).with_help("""
     processes (default: {default})""")
 _CORPUS = (
@@ -65,9 +69,10 @@ _VOICE = Flag("voice", v.WORD, metavar="VOICE", default=BUNDLED).with_help("""
 _SPEAKER = _control("speaker").with_help("""
     one that `arion voices` lists (default: marked there)""")
 
-# by the module of `bins`
-PROGRAMS: dict[str, tuple[Flag, ...]] = {
-    "say": (
+# description and flags, by the module of `bins`
+PROGRAMS = {
+    "say": _program(
+        "Speaks a text. Without --output it plays, or writes speech.wav if it cannot.",
         Flag("text", v.WORD, metavar="TEXT", positional=True, several="words").with_help("""
             the text; a book: .txt, .md or .epub; -: standard input, plain and spoken while it
             is written"""),
@@ -79,9 +84,7 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
         Flag("output", v.WORD, metavar="FILE", short="o").with_help("""
             write .wav, .flac, .mp3, .opus or .ogg; - writes a WAV to standard output; of a book, a
             folder"""),
-        Flag(
-            "book_format", _one_of("flac", "mp3", "opus", "ogg", "wav"), metavar="FORMAT"
-        ).with_help("""
+        Flag("book_format", _BOOK_FORMAT, metavar="FORMAT").with_help("""
             of a book's files: flac (default), mp3, opus, ogg or wav"""),
         Flag("subtitles", v.WORD, metavar="FILE").with_help("""
             write .srt, or .vtt with the time of each word"""),
@@ -98,26 +101,31 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
         _control("vocoder_dir").with_help("""
             vocoder, a folder or a name on the Hub, or griffin_lim (default: the bundled one)"""),
     ),
-    "pronounce": (
+    "pronounce": _program(
+        """Shows the phones of words, and where they come from: your dictionary (--lexicon), a
+        lexicon, letter-to-sound. The lines can be corrected and used as a dictionary.""",
         Flag("words", v.WORD, metavar="WORD", positional=True, several="words"),
         _VOICE,
         _SPEAKER,
         _control("lexicon"),
         Flag("output", _SOUND, short="o", help="speak them into this file"),
     ),
-    "export_voice": (
+    "export_voice": _program(
+        """Writes a voice for other programs: by default a folder that needs onnxruntime and NumPy
+        only, python OUT/speak.py TEXT""",
         Flag("voice", v.WORD, metavar="EXPERIMENT", positional=True).with_help("""
             a voice, given as for arion say --voice"""),
         Flag("target", _FOLDER, metavar="OUT", positional=True, help="folder to make"),
         Flag("vocoder_dir", v.MODEL, help="vocoder, or griffin_lim (default: the bundled one)"),
         Flag("weights", choice("fp32", "fp16", "int8"), default="fp32").with_help("""
             how weights are stored: fp32, fp16 or int8 (default: {default})"""),
-        Flag("format", choice("arion", "piper", "sherpa-onnx", "web"), default="arion").with_help(
-            """who speaks: arion (speak.py), piper, sherpa-onnx or web (a page for browsers;
-            default: {default})"""
-        ),
+        Flag("format", _SPEAKERS, default="arion").with_help("""
+            who speaks: arion (speak.py), piper, sherpa-onnx or web (a page for browsers;
+            default: {default})"""),
     ),
-    "serve": (
+    "serve": _program(
+        """Serves voices as OpenAI's speech endpoint, /v1/audio/speech, and on a page, /. Voices are
+        opened when first asked for.""",
         Flag("voices", v.WORD, metavar="VOICE", positional=True, several="words").with_help("""
             a name that `arion voices` lists, an experiment, a folder of them, or org/name on the
             Hub; NAME=VOICE names it (default: all that `arion voices` lists)"""),
@@ -140,13 +148,24 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
             seconds for a request, also after SIGTERM (default: {default})"""),
         Flag("no_tags", None, help="do not say in responses that their speech is synthetic"),
     ),
-    "align": (
+    "align": _program(
+        """Aligns the recordings of a corpus with their texts, in any language and without another
+        program: a hidden Markov model is trained on them. It needs a few minutes of speech; for
+        less in English, at least three recordings, there is pocketsphinx. Next to the alignments,
+        hmm writes misfits.tsv: words that were probably not spoken as written (misfit above 50),
+        with times. Times are multiples of 11.6 ms. rejected.jsonl lists recordings that could not
+        be aligned. An interrupted call leaves the folder stage_1, with which the next one goes
+        on.""",
         *_CORPUS,
         Flag("output", _FOLDER, metavar="OUT", positional=True, help="folder of the alignments"),
         Flag("format", _EXPORTS, default="textgrid", help="(default: {default})"),
         Flag("aligner", _one_of("hmm", "pocketsphinx"), default="hmm", help="(default: {default})"),
     ),
-    "corpus": (
+    "corpus": _program(
+        """Cuts long recordings at pauses into clips of 1 to 15 s, as a corpus for stage 1, and
+        finds the text of each in a book, a script or subtitles. What does not fit is left out:
+        left_out.csv lists it, report.html plays the worst clips. After an interruption, the same
+        command goes on. docs/corpus.md has examples.""",
         Flag("recordings", v.INPUT, metavar="RECORDINGS", positional=True).with_help("""
             a recording, or a folder of them: wav, flac, mp3, ogg, opus and others"""),
         Flag("out", _FOLDER, metavar="OUT", positional=True, help="folder of the corpus"),
@@ -159,12 +178,19 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
             speech recogniser, as in stage 4; it writes the texts of recordings without one"""),
         Flag("num_workers", v.COUNT, default=n_cores(), help="processes (default: one per core)"),
     ),
-    "check_corpus": (
+    "check_corpus": _program(
+        """Reads the recordings and texts of a corpus as stage 1 does, and lists what it would
+        reject, what is odd, and the words it knows no pronunciation of. It aligns them by a hidden
+        Markov model, and lists words that were probably not spoken as written. The worst comes
+        first. The exit code is 1 if something must be corrected.""",
         *_CORPUS,
         Flag("no_misfits", None, help="do not align; that takes longest"),
         Flag("json", None, help="print JSON instead of a table"),
     ),
-    "distil": (
+    "distil": _program(
+        """Has another program, the teacher, speak texts, as a corpus for stage 1. Each clip is
+        checked; rejected.jsonl lists those that cannot be used. After an interruption, the same
+        command goes on. docs/distil.md has examples.""",
         Flag("teacher", v.WORD, metavar="TEACHER", positional=True).with_help("""
             module:function of a text and a voice, which returns samples and their rate;
             http(s)://host/v1, as OpenAI's; or voice.onnx of Piper"""),
@@ -191,7 +217,9 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
         Flag("num_workers", v.COUNT, default=n_cores()).with_help("""
             processes, or requests at a time (default: one per core)"""),
     ),
-    "compare": (
+    "compare": _program(
+        """Makes a page on which listeners compare folders of speech without knowing which is which,
+        and analyses the results that they download from it. docs/listening_tests.md says how.""",
         Flag("folders", v.FOLDER, metavar="FOLDER", positional=True, several="words").with_help("""
             speech of a system each, such as outputs of stage 3; files of one name are compared"""),
         Flag("blind", _FOLDER, metavar="OUT", help="folder to make: a page, and its key"),
@@ -205,9 +233,16 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
         Flag("key", v.FILE).with_help("""
             with --results: key.json of the test (default: the one next to the first CSV)"""),
     ),
-    "voices": (),
-    "doctor": (),
-    "benchmark": (
+    "voices": _program(
+        """Lists the voices of this machine, the bundled one and those that recipes trained: name,
+        languages, speakers, size, licence, folder; below, the names of its speakers.""",
+    ),
+    "doctor": _program(
+        """Shows versions, devices, optional packages, and whether each voice speaks. The exit code
+        is 1 if the bundled voice does not.""",
+    ),
+    "benchmark": _program(
+        "Measures the speed of training and synthesis; run by `make bench`.",
         Flag("model", _NAMES, help="such as fastspeech2,hifigan (default: all)"),
         Flag("mode", _NAMES, metavar="MODE").with_help("""
             training, inference, speech, start-up, several, or all"""),
@@ -235,13 +270,18 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
         Flag("output", _FILE, help="write all figures as JSON"),
         *_OPTIONAL_CONFIG,
     ),
-    "check_data": (
+    "check_data": _program(
+        """Reads the recordings, texts and alignment files of a configuration as stage 1 does, and
+        lists what it would reject, what is odd, and the words it knows no pronunciation of. Writes
+        nothing; computes no alignments. The exit code is 1 if there are more faults than stage 1
+        accepts.""",
         *_CONFIG,
         Flag("dataset", _DATASET, help="dataset (default: all of the configuration)"),
         Flag("num_workers", v.COUNT, metavar="NUM_WORKERS", default=n_cores()).with_help("""
             processes (default: {default})"""),
     ),
-    "export_alignments": (
+    "export_alignments": _program(
+        "Exports alignments: of recordings after stage 1, or of speech after stage 3.",
         *_OPTIONAL_CONFIG,
         _ONLY_DATASET,
         Flag("infer_expt_dir", v.MODEL, metavar="INFER_EXPT_DIR").with_help("""
@@ -252,7 +292,8 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
         Flag("output", _FILE, metavar="OUTPUT").with_help("""
             folder; default with --infer_output_dir: next to the wavs"""),
     ),
-    "export_model": (
+    "export_model": _program(
+        "Exports the files of an experiment that inference needs into a folder.",
         Flag("experiment", _FILE, metavar="EXPERIMENT", positional=True).with_help("""
             its folder (the newest whole checkpoint is exported), or one checkpoint in it"""),
         Flag("target", _FILE, metavar="TARGET", positional=True, help="folder to make"),
@@ -261,7 +302,8 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
             are)"""),
         Flag("license", _ID, help="licence of the weights, for the card"),
     ),
-    "export_tensorflowtts": (
+    "export_tensorflowtts": _program(
+        "Writes the features of a corpus in the layout of TensorFlowTTS.",
         *_CONFIG,
         _ONLY_DATASET,
         Flag("rootdir", _FILE, metavar="ROOTDIR", required=True, help="folder of the corpus"),
@@ -273,12 +315,14 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
         Flag("seed", whole(0, 2**32 - 1), metavar="SEED", default=1234).with_help("""
             of the split (default: {default})"""),
     ),
-    "import_checkpoint": (
+    "import_checkpoint": _program(
+        "Imports a checkpoint of another project as an experiment.",
         Flag("source", v.WORD, metavar="SOURCE", positional=True).with_help("""
             folder, file, or org/name[@revision]"""),
         Flag("target", _FILE, metavar="TARGET", positional=True, help="folder to make"),
     ),
-    "import_durations": (
+    "import_durations": _program(
+        "Imports phone durations for stage 1: of other programs, or of a Tacotron 2.",
         *_CONFIG,
         _ONLY_DATASET,
         Flag("source", v.WORD, metavar="SOURCE", positional=True).with_help("""
@@ -305,7 +349,9 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
         Flag("pitch_stats", _FILE).with_help("""
             the pitch is normalised by the mean and std (Hz) of this JSON file"""),
     ),
-    "import_tensorflowtts": (
+    "import_tensorflowtts": _program(
+        """Makes the processed data of stage 1 from a dump of TensorFlowTTS, which is only read;
+        stage 2 trains on them.""",
         *_CONFIG,
         _ONLY_DATASET,
         Flag("rootdir", _FILE, metavar="ROOTDIR", required=True, help="folder of the dump"),
@@ -314,7 +360,8 @@ PROGRAMS: dict[str, tuple[Flag, ...]] = {
             of the dump"""),
         _N_CPUS,
     ),
-    "push_to_hub": (
+    "push_to_hub": _program(
+        "Publishes an experiment on the Hugging Face Hub.",
         Flag("experiment", _FILE, metavar="EXPERIMENT", positional=True).with_help("""
             its folder (the newest whole checkpoint is published), or one checkpoint in it"""),
         Flag("repository", v.WORD, metavar="org/name", positional=True).with_help("""

@@ -24,35 +24,19 @@ class Command:
     stage: int
     title: str  # for the log of a recipe
     help: str
-    needs: tuple[str, ...] = ()  # flags that must be given
     kinds: tuple[Kind, ...] = KINDS
 
 
+_FROM_MELS = "synthesise speech from recordings (by their mels) or from mels"
+_SCORE = "score the speech of stage 3, or any wavs, against recordings of the same utterances"
+_PREPARE = "prepare the data: text, alignment, features; finished work is kept"
 COMMANDS = (
-    Command("fetch", 0, "corpus", "fetch the corpus, where its licence allows that", ("config",)),
-    Command(
-        "preprocess",
-        1,
-        "data",
-        "prepare the data: text, alignment, features; finished work is kept",
-        ("config",),
-    ),
-    Command("train", 2, "training", "train", ("config", "name")),
-    Command("inference", 3, "speech", "synthesise speech from text", ("infer_mode",), TTS),
-    Command(
-        "vocode",
-        3,
-        "speech",
-        "synthesise speech from recordings (by their mels) or from mels",
-        ("infer_mode",),
-        VOCODER,
-    ),
-    Command(
-        "evaluate",
-        4,
-        "scores",
-        "score the speech of stage 3, or any wavs, against recordings of the same utterances",
-    ),
+    Command("fetch", 0, "corpus", "fetch the corpus, where its licence allows that"),
+    Command("preprocess", 1, "data", _PREPARE),
+    Command("train", 2, "training", "train"),
+    Command("inference", 3, "speech", "synthesise speech from text", TTS),
+    Command("vocode", 3, "speech", _FROM_MELS, VOCODER),
+    Command("evaluate", 4, "scores", _SCORE),
 )
 
 
@@ -164,8 +148,7 @@ FLAGS = (
         single: a UTF-8 file with one text a line, or a .tsv table with the columns text and
         optionally pitch (a file of Hz per phone), output (name of the wav) and speaker, or a .ssml
         document"""),
-    Flag("strict", None, (3,), kinds=TTS).with_help("""
-        refuse SSML that would be mended or left out"""),
+    Flag("strict", None, (3,), "refuse SSML that would be mended or left out", kinds=TTS),
     Flag("lexicon", v.FILE, (3,), "your dictionary, as in docs/text.md", kinds=TTS),
     Flag("infer_audio_dir", v.INPUT, (3,), "single: a recording, or a folder", kinds=VOCODER),
     Flag("infer_feature_dir", v.INPUT, (3,), kinds=VOCODER).with_help("""

@@ -44,29 +44,28 @@ def matching(metavar: str, pattern: str, expected: str, *, may_be_empty: bool = 
     return Value(read, metavar, expected, may_be_empty=may_be_empty)
 
 
+def _within(type_: type, pattern: str, least: float, most: float) -> Callable[[str], Any]:
+    def read(text: str) -> Any:  # noqa: ANN401  (a number of the type)
+        if not re.fullmatch(pattern, text):
+            raise ValueError
+        value = type_(text)
+        if not least <= value <= most or math.isinf(value):
+            raise ValueError
+        return value
+
+    return read
+
+
 def whole(least: int, most: int | None = None) -> Value:
     """Builds a whole number of up to 19 digits."""
-
-    def read(text: str) -> int:
-        if not re.fullmatch(r"[0-9]{1,19}", text) or not least <= int(text) <= (most or math.inf):
-            raise ValueError
-        return int(text)
-
+    read = _within(int, r"[0-9]{1,19}", least, most or math.inf)
     return Value(read, "N", f"a whole number from {least}{f' to {most}' if most else ''}")
 
 
 def number(example: str, least: float = -math.inf, most: float = math.inf) -> Value:
     """Builds a finite number in plain decimals; the example is for messages."""
-
-    def read(text: str) -> float:
-        if not re.fullmatch(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)", text):
-            raise ValueError
-        value = float(text)
-        if not least <= value <= most or math.isinf(value):
-            raise ValueError
-        return value
-
     limits = "" if math.isinf(most) else f" from {least:g} to {most:g},"
+    read = _within(float, r"-?([0-9]+\.?[0-9]*|\.[0-9]+)", least, most)
     return Value(read, "X", f"a number{limits} such as {example}")
 
 
@@ -91,10 +90,9 @@ def _text(text: str) -> str:
 
 
 def _new_folder(text: str) -> Path:
-    path = user_path(text)
-    if not text or path.is_file():
+    if not text or user_path(text).is_file():
         raise ValueError("is a file, expected a folder" if text else "expected a folder")
-    return path
+    return user_path(text)
 
 
 def _contour(text: str) -> str:
@@ -126,14 +124,10 @@ TEMPERATURE = number("0.5", 0, MAX_TEMPERATURE)
 NUMBER = number("1.5")
 STAGES = Value(_stages, "STAGES", "a stage from 0 to 4, a range such as 1-3, or all")
 GPU = r"(-?[0-9]+|(GPU|MIG)-[\w-]+)"  # also the names that nvidia-smi -L prints
-GPUS = matching(
-    "LIST", f"({GPU}(,{GPU})*)?", "numbers and commas, as in 0 or 0,1,2,3", may_be_empty=True
-)
-EXPERIMENT = matching(
-    "NAME",
-    r"(?a)(?![-.])[\w.-]{1,100}",
-    "letters, digits, dots, dashes and underscores, 100 at most",
-)
+_GPU_LIST = "numbers and commas, as in 0 or 0,1,2,3"
+GPUS = matching("LIST", f"({GPU}(,{GPU})*)?", _GPU_LIST, may_be_empty=True)
+_CHARACTERS = "letters, digits, dots, dashes and underscores, 100 at most"
+EXPERIMENT = matching("NAME", r"(?a)(?![-.])[\w.-]{1,100}", _CHARACTERS)
 SETTING = matching("KEY=VALUE", r"(?s)[^=]+=.*", "key.path=value")
 NAME = "[a-z][a-z0-9_]*"
 NAMES = matching("LIST", f"{NAME}(,{NAME})*", "names and commas, as in mcd,wer", may_be_empty=True)

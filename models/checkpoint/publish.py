@@ -21,7 +21,7 @@ from modules.layers.normalisation import adapt_weight_norm
 from utils.config import to_plain
 from utils.errors import InputError
 from utils.files import new_folder, read_json, write_json
-from utils.hub import Target, check_target, push
+from utils.hub import Repository, check_target, push
 from utils.logging import get_logger
 
 CARD = "README.md"
@@ -97,7 +97,7 @@ def export_experiment(
 
 def publish(
     experiment: Path,
-    target: Target,
+    target: Repository,
     *,
     licence: str | None,
     with_discriminators: bool = False,
@@ -110,7 +110,7 @@ def publish(
         export_experiment(
             experiment,
             folder,
-            target.repository,
+            target.name,
             licence=licence,
             with_discriminators=with_discriminators,
         )

@@ -2,17 +2,13 @@
 
 import importlib
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from arion import __version__
 from bins.arion import COMMANDS, main
+from tests.commands import python
 from utils.cli import UsageError
-
-ROOT = Path(__file__).parents[2]
 
 
 def output_of(monkeypatch, capsys, *words):
@@ -21,22 +17,18 @@ def output_of(monkeypatch, capsys, *words):
     return capsys.readouterr().out
 
 
-def test_without_a_command_it_lists_them(monkeypatch, capsys):
-    for words in ((), ("--help",)):
-        found = output_of(monkeypatch, capsys, *words)
-        assert re.findall(r"^  (\w+) ", found, re.MULTILINE) == list(COMMANDS)
-
-
 def test_the_version_is_printed(monkeypatch, capsys):
     assert output_of(monkeypatch, capsys, "--version") == f"arion {__version__}\n"
     code = "import sys, bins.arion; bins.arion.main(); print(*sys.modules)"
-    command = [sys.executable, "-c", code, "--version"]
-    imported = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    imported = python("-c", code, "--version").stdout
     assert imported.startswith(f"arion {__version__}\n")
     assert {"torch", "numpy"}.isdisjoint(imported.split())
 
 
-def test_an_unknown_command_is_named_with_the_nearest(monkeypatch, capsys):
+def test_without_a_command_it_lists_them_and_of_an_unknown_one_the_nearest(monkeypatch, capsys):
+    for words in ((), ("--help",)):
+        found = output_of(monkeypatch, capsys, *words)
+        assert re.findall(r"^  (\w+) ", found, re.MULTILINE) == list(COMMANDS)
     with pytest.raises(UsageError, match="no command 'sya'; did you mean say"):
         output_of(monkeypatch, capsys, "sya")
 
@@ -65,16 +57,9 @@ def test_train_is_the_recipe(monkeypatch, capsys):
 
 def test_it_runs_as_a_module_and_wrong_flags_end_it_at_once():
     code = "import sys, bins.arion, bins.say, bins.serve, bins.voices; print(*sys.modules)"
-    imported = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    imported = python("-c", code)
+    assert imported.returncode == 0
     assert not {"torch", "numpy", "fastapi"} & set(imported.stdout.split())
-    wrong = subprocess.run(
-        [sys.executable, "-m", "bins.arion", "say", "Hi.", "--pace", "50"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert wrong.stderr == "error: --pace '50': expected a number from 0.1 to 10, such as 1.2\n"
+    wrong = python("-m", "bins.arion", "say", "Hi.", "--pace", "50")
+    error = "error: --pace '50': expected a number from 0.1 to 10, such as 1.2\n"
+    assert wrong == (2, "", error)

@@ -3,25 +3,20 @@ import json
 import pytest
 
 from bins.benchmark import main
+from tests.commands import command
 from utils.cli import run
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
+def test_wrong_flags_are_one_line():
+    for flags, message in (
         (["--steps", "0"], "--steps '0': expected a whole number from 1"),
         (["--threads", "-1"], "--threads '-1': expected a whole number from 1"),
         (["--device", "tpu"], "--device 'tpu': expected cpu or cuda"),
         (["--mode", "traning"], "--mode traning: expected all or some of training, inference"),
-    ],
-)
-def test_wrong_flags_are_one_line(flags, message, monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["benchmark", *flags])
-    with pytest.raises(SystemExit, match="2"):
-        run(main)
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
+    ):
+        done = command("benchmark", *flags)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert message in done.stderr
 
 
 def test_the_command_prints_tables_and_writes_all_figures(monkeypatch, capsys, tmp_path):

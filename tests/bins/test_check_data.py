@@ -1,13 +1,7 @@
 """The command that checks recordings before stage 1."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
+from tests.commands import ROOT, command, python
 
-from tests.commands import command
-
-ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "egs" / "_demo" / "LJSpeech-mini"
 
 
@@ -33,12 +27,5 @@ def test_a_folder_of_the_users_own_does_not_hide_ours(tmp_path):
     for name in ("utils", "models"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text("raise RuntimeError('not ours')")
-    done = subprocess.run(
-        [sys.executable, "-m", "bins.check_data", "--help"],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python("-m", "bins.check_data", "--help", folder=tmp_path, PYTHONPATH=str(ROOT))
     assert done.returncode == 0, done.stderr

@@ -14,12 +14,12 @@ def run(monkeypatch, *words):
     main()
 
 
-@pytest.mark.parametrize("kind", ["preference", "opinion"])
-def test_from_folders_to_results(monkeypatch, tmp_path, capsys, kind):
+@pytest.mark.parametrize(
+    ("kind", "flags", "n_trials"), [("preference", [], 2), ("opinion", ["--opinion"], 4)]
+)
+def test_from_folders_to_results(monkeypatch, tmp_path, capsys, kind, flags, n_trials):
     folders, out = systems(tmp_path, 0.1, 0.2), tmp_path / "out"
-    flags = ["--opinion"] if kind == "opinion" else []
     run(monkeypatch, *folders, "--blind", out, "--clips", 2, "--seed", 3, *flags)
-    n_trials = 4 if kind == "opinion" else 2
     printed = capsys.readouterr().out
     assert printed.startswith(f"{n_trials} trials: give listeners {out / 'page'}, keep")
     key = json.loads((out / "key.json").read_text())

@@ -34,15 +34,12 @@ def test_it_names_versions_devices_extras_and_voices(folder, capsys, monkeypatch
     assert "voice broken: does not speak: InputError: " in found
 
 
-def test_the_exit_code_is_1_if_the_bundled_voice_does_not_speak(folder, capsys):
+def test_the_exit_code_is_1_if_the_bundled_voice_does_not_speak(folder, capsys, monkeypatch):
     make_voice(folder / "other")
     with pytest.raises(SystemExit) as ended:
         doctor.main()
     assert ended.value.code == 1
     assert "voice other: speaks" in capsys.readouterr().out
-
-
-def test_a_package_that_cannot_be_imported_is_named(folder, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(SystemExit):
         doctor.main()

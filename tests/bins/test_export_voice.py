@@ -44,17 +44,17 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch, tmp_path, voice,
 
 
 def test_what_is_no_whole_experiment_is_refused(monkeypatch, tmp_path, voice):
-    with pytest.raises(InputError, match="no voice 'kathlen'; did you mean kathleen"):
-        export(monkeypatch, "kathlen", tmp_path / "out")
-    vocoder = make_vocoder(tmp_path / "vocoder")
-    with pytest.raises(InputError, match="is a vocoder; expected an acoustic model"):
-        export(monkeypatch, vocoder, tmp_path / "out")
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match=r"neither an experiment nor a folder with model"):
-        export(monkeypatch, tmp_path / "empty", tmp_path / "out")
-    with pytest.raises(InputError, match="is an acoustic model; expected a vocoder"):
-        export(monkeypatch, voice, tmp_path / "out", "--vocoder_dir", voice)
-    assert not (tmp_path / "out").exists()
+    vocoder, empty, out = make_vocoder(tmp_path / "vocoder"), tmp_path / "empty", tmp_path / "out"
+    empty.mkdir()
+    for words, message in (
+        (["kathlen", out], "no voice 'kathlen'; did you mean kathleen"),
+        ([vocoder, out], "is a vocoder; expected an acoustic model"),
+        ([empty, out], r"neither an experiment nor a folder with model"),
+        ([voice, out, "--vocoder_dir", voice], "is an acoustic model; expected a vocoder"),
+    ):
+        with pytest.raises(InputError, match=message):
+            export(monkeypatch, *words)
+    assert not out.exists()
 
 
 def test_a_model_without_graphs_is_refused(monkeypatch, tmp_path, voice):
@@ -67,20 +67,11 @@ def test_a_model_without_graphs_is_refused(monkeypatch, tmp_path, voice):
 
 def test_files_and_licences_are_written(monkeypatch, tmp_path, voice, caplog):
     (voice / "README.md").write_text("the card of the voice")
-    monkeypatch.setattr(
-        "models.programs.export.folder.to_onnx", lambda _graph, _weights: ModelProto()
-    )
+    monkeypatch.setattr("models.programs.export.folder.to_onnx", lambda *_: ModelProto())
     with caplog.at_level(logging.INFO):
         export(monkeypatch, voice, tmp_path / "out")
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert {
-        "LICENSE",
-        "README_vocoder.md",
-        "README_voice.md",
-        "acoustic.onnx",
-        "speak.py",
-        "vocoder.onnx",
-        "voice.json",
-    } <= names
+    expected = {"LICENSE", "README_vocoder.md", "README_voice.md", "speak.py", "voice.json"}
+    assert expected | {"acoustic.onnx", "vocoder.onnx"} <= names
     assert (tmp_path / "out" / "README_voice.md").read_text() == "the card of the voice"
     assert "acoustic.onnx" in caplog.text

@@ -17,13 +17,10 @@ def fetch(tmp_path, dataset, path, **corpus):
 
 
 def test_recordings_of_ones_own_have_nothing_to_fetch(tmp_path):
-    done = fetch(tmp_path, "Mine", tmp_path / "mine", format="folder")
-    assert done.returncode == 0
-    assert f"Mine: nothing to fetch; put its recordings into {tmp_path / 'mine'}" in done.stderr
-
-
-def test_recordings_that_are_there_are_not_asked_for(tmp_path):
     folder = tmp_path / "mine"
+    done = fetch(tmp_path, "Mine", folder, format="folder")
+    assert done.returncode == 0
+    assert f"Mine: nothing to fetch; put its recordings into {folder}" in done.stderr
     folder.mkdir()
     (folder / "metadata.csv").touch()
     done = fetch(tmp_path, "Mine", folder, format="folder")

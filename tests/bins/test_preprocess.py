@@ -1,5 +1,6 @@
 """The command of stage 1."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -24,36 +25,28 @@ SET = ("--set", "preprocess.backend=sequential", "--set", "preprocess.aligner=te
 def write_config(tmp_path: Path) -> str:
     """Two datasets, whose folders are called as they are."""
     config = tmp_path / "config.json"
-    config.write_text(
-        f"""{{
-          base_config: "{ROOT}/config/tts/fastspeech2.json",
-          dataset: ["one", "two"],
-          dataset_path: {{one: "{tmp_path}/one", two: "{tmp_path}/two"}},
-          log_dir: "{tmp_path}",
-          preprocess: {{
-            processed_dir: "{tmp_path}/data",
-            corpus: {{one: {{format: "ljspeech"}}, two: {{format: "ljspeech"}}}},
-          }},
-          train: {{max_steps: 1}},
-        }}""",
-        encoding="utf-8",
-    )
+    corpus = {name: {"format": "ljspeech"} for name in ("one", "two")}
+    values = {
+        "base_config": f"{ROOT}/config/tts/fastspeech2.json",
+        "dataset": ["one", "two"],
+        "dataset_path": {name: f"{tmp_path}/{name}" for name in corpus},
+        "log_dir": str(tmp_path),
+        "preprocess": {"processed_dir": f"{tmp_path}/data", "corpus": corpus},
+        "train": {"max_steps": 1},
+    }
+    config.write_text(json.dumps(values), encoding="utf-8")
     return str(config)
 
 
-def test_it_prepares_every_dataset_of_the_config(tmp_path, monkeypatch):
-    for name in ("one", "two"):
-        copy_corpus(tmp_path / name)
-    call(monkeypatch, "--config", write_config(tmp_path), *SET)
-    for name in ("one", "two"):
-        assert read_json(tmp_path / "data" / name / "fingerprint.json")["finished"]
-
-
-def test_all_datasets_are_looked_at_before_the_work_on_the_first(tmp_path, monkeypatch):
+def test_it_prepares_every_dataset_of_the_config_or_none(tmp_path, monkeypatch):
     copy_corpus(tmp_path / "one")
     with pytest.raises(InputError, match=r"two: no folder .*dataset_path\.two"):
         call(monkeypatch, "--config", write_config(tmp_path), *SET)
     assert not (tmp_path / "data").exists()
+    copy_corpus(tmp_path / "two")
+    call(monkeypatch, "--config", write_config(tmp_path), *SET)
+    for name in ("one", "two"):
+        assert read_json(tmp_path / "data" / name / "fingerprint.json")["finished"]
 
 
 def test_mels_of_an_acoustic_model_are_for_vocoders_only(tmp_path, monkeypatch):

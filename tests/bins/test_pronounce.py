@@ -29,9 +29,8 @@ def test_words_are_lines_of_a_dictionary_and_can_be_heard(tmp_path, monkeypatch,
     assert soundfile.info("a.wav").duration > 0
     (tmp_path / "words.txt").write_text(printed)
     assert pronounce("zorblat", *flags) == "zorblat  Z AO1 R B L AE2 T  # your dictionary\n"
-    (tmp_path / "words.txt").write_text(
-        "US = you ess\nNew York = city\n@ = at sign\nSQL = {S IY1} quell\n"
-    )
+    entries = "US = you ess\nNew York = city\n@ = at sign\nSQL = {S IY1} quell\n"
+    (tmp_path / "words.txt").write_text(entries)
     assert pronounce("The", "US,", "US's", "new York", "SQL", "it@it us.", *flags) == (
         "The  DH AH0  # lexicon\n"
         "US  Y UW1 EH1 S  # your dictionary\n"

@@ -1,29 +1,18 @@
-import os
-import subprocess
-import sys
-from pathlib import Path
-
-from tests.commands import command
+from tests.commands import command, python
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.utils.hub_server import OWNER
-
-ROOT = Path(__file__).parents[2]
 
 
 def push(hub, folder, *flags):
     """The command in a process of its own, with the client's own variables."""
     variables = {
-        **os.environ,
         "HF_ENDPOINT": hub.url,
         "HF_HOME": str(folder / "huggingface"),
         "HF_TOKEN": OWNER,
         "HF_HUB_DISABLE_XET": "1",
         "NO_PROXY": "127.0.0.1,localhost",
     }
-    words = [sys.executable, "-m", "bins.push_to_hub", *map(str, flags)]
-    return subprocess.run(
-        words, env=variables, cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    return python("-m", "bins.push_to_hub", *flags, **variables)
 
 
 def test_an_experiment_goes_to_the_hub(hub, tmp_path):
@@ -35,15 +24,12 @@ def test_an_experiment_goes_to_the_hub(hub, tmp_path):
     repository = hub.repos["org/voice"]
     assert repository.private
     assert repository.messages[-1] == "One"
-    assert hub.files("org/voice", "v1")["model.safetensors"] == (
-        (voice / "model.safetensors").read_bytes()
-    )
+    name = "model.safetensors"
+    assert hub.files("org/voice", "v1")[name] == (voice / name).read_bytes()
 
 
 def test_a_fault_is_one_sentence(hub, tmp_path):
-    missing = command("push_to_hub", tmp_path / "missing", "org/voice")
-    assert missing.returncode == 1
-    assert missing.stderr.startswith("error: ")
-    assert "no such file or folder" in missing.stderr
-    assert missing.stderr.count("\n") == 1
+    code, _, error = command("push_to_hub", tmp_path / "missing", "org/voice")
+    assert (code, error.startswith("error: "), error.count("\n")) == (1, True, 1)
+    assert "no such file or folder" in error
     assert hub.asked == []

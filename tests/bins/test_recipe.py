@@ -2,19 +2,21 @@
 
 import shlex
 import shutil
-import subprocess
 import sys
 
 import pytest
 
 from bins._flags.parsers import recipe_arguments
 from bins.recipe import ROOT, find_recipe, from_here, located, main, next_command
+from tests.commands import python
 from utils.cli import UsageError
 
 DEMO_CONFIG = "egs/tts/FlowSpeech/exp_config_demo.json"
 SINGLE = ("--stage", "3", "--infer_expt_dir", "org/name", "--infer_mode", "single")
 SPEAK = (*SINGLE, "--infer_text", "Hi.")
-BATCH = ("--stage", "3", "--infer_expt_dir", "org/name", "--infer_mode", "batch")
+BATCH = (*SINGLE[:-1], "batch")
+SPLIT = (*BATCH, "--infer_dataset", "A", "--infer_testing_set")
+DATA, TRAIN, SCORE = ("--stage", "1"), ("--stage", "2", "-n", "a"), ("-s", "4", "-n", "a")
 
 TTS = find_recipe("tts/FastPitch", "/")
 VOCODER = find_recipe("vocoder/HiFiGAN", None)
@@ -46,19 +48,19 @@ TTS_FAULTS = [
     (("--stage",), "--stage needs a value"),
     (("-s",), "-s needs a value"),
     (("--stage", "--gpu", "0"), "--stage needs a value, found the flag --gpu"),
-    (("--stage", "1", "--resum"), "--resum; did you mean --resume? (--help lists the flags)"),
+    ((*DATA, "--resum"), "--resum; did you mean --resume? (--help lists the flags)"),
     (("-stage", "1"), "unknown flag -stage; did you mean --stage? (--help"),
     (("--infer-mode=single", "--stage", "3"), "--infer-mode; did you mean --infer_mode?"),
-    (("--stage", "1", "--$(touch X)\\n"), "unknown flag --$(touch X)\\n (--help lists the flags)"),
-    (("--stage", "1", "--"), "unknown flag --"),
+    ((*DATA, "--$(touch X)\\n"), "unknown flag --$(touch X)\\n (--help lists the flags)"),
+    ((*DATA, "--"), "unknown flag --"),
     ((*SPEAK, "--overwrite=yes"), "--overwrite takes no value"),
     ((*SPEAK, "--infer_audio_dir=a"), "--infer_audio_dir goes with vocoder recipes"),
-    (("--stage", "2", "-n", "a", "--overwrite"), "--overwrite goes with stage 3"),
-    (("--stage", "2", "-n", "a", "--resume", "true"), "unexpected argument 'true'"),
-    (("--stage", "1", "a b"), "unexpected argument 'a b'; quote a value that holds spaces"),
-    (("--stage", "1", "--config", "none.json"), "--config 'none.json': no such file"),
-    (("--stage", "1", "--config", ""), "--config '': no such file"),
-    (("--stage", "1", "--gpu", "0 1"), "--gpu '0 1': expected numbers and commas"),
+    ((*TRAIN, "--overwrite"), "--overwrite goes with stage 3"),
+    ((*TRAIN, "--resume", "true"), "unexpected argument 'true'"),
+    ((*DATA, "a b"), "unexpected argument 'a b'; quote a value that holds spaces"),
+    ((*DATA, "--config", "none.json"), "--config 'none.json': no such file"),
+    ((*DATA, "--config", ""), "--config '': no such file"),
+    ((*DATA, "--gpu", "0 1"), "--gpu '0 1': expected numbers and commas"),
     (("--stage", "1-2"), "stage 2 needs --name"),
     (("--stage", "2", "--name", "-a"), "--name '-a': expected letters"),
     (("--stage", "1-2", "-n", "a", "--synthetic"), "replaces the data of stages 0 and 1"),
@@ -71,35 +73,29 @@ TTS_FAULTS = [
     ((*SPEAK, "--save_alignment", "ass"), "--save_alignment 'ass': expected json, npy, srt"),
     (("-s", "4", "--infer_output_dir", "egs", "b c"), "--infer_output_dir 'b c': no such folder"),
     (("-s", "4", "--infer_output_dir=egs", "b"), "unexpected argument 'b'"),
-    (("-s", "4", "-n", "a", "--infer_output_dir", ""), "--infer_output_dir '': expected a folder"),
+    ((*SCORE, "--infer_output_dir", ""), "--infer_output_dir '': expected a folder"),
     ((*SPEAK, "-s", "3-4", "--infer_output_dir=a", "--infer_output_dir=b"), "into one --infer_"),
-    (("-s", "4", "-n", "a", "--recordings", __file__), "': is a file, expected a folder"),
-    (("-s", "4", "-n", "a", "--texts", "egs"), "--texts 'egs': is a folder, expected a file"),
-    (("-s", "4", "-n", "a", "--metrics", "wre"), "no such metric; did you mean wer? (known: all, "),
-    (("-s", "4", "-n", "a", "--metrics="), "--metrics '': expected names and commas"),
-    (("--stage", "1", "--what=1"), "unknown flag --what (--help lists the flags)"),
-    (("--stage", "1", "--from_acoustic", "a"), "--from_acoustic goes with vocoder recipes"),
+    ((*SCORE, "--recordings", __file__), "': is a file, expected a folder"),
+    ((*SCORE, "--texts", "egs"), "--texts 'egs': is a folder, expected a file"),
+    ((*SCORE, "--metrics", "wre"), "no such metric; did you mean wer? (known: all, "),
+    ((*SCORE, "--metrics="), "--metrics '': expected names and commas"),
+    ((*DATA, "--what=1"), "unknown flag --what (--help lists the flags)"),
+    ((*DATA, "--from_acoustic", "a"), "--from_acoustic goes with vocoder recipes"),
     ((*SPEAK, "--infer_feature_dir"), "--infer_feature_dir goes with vocoder recipes"),
-    (("--stage", "2", "-n", "a", "--resume", "--restart"), "--resume and --restart exclude"),
+    ((*TRAIN, "--resume", "--restart"), "--resume and --restart exclude"),
     (("-s", "4", "--infer_output_dir", "none"), "--infer_output_dir 'none': no such folder"),
-    (("-s", "4", "-n", "a", "--natural"), "--natural needs a value"),
-    (
-        ("-s", "4", "-n", "a", "--infer_dataset", "b", "--infer_testing_set", "all"),
-        "--infer_testing_set 'all': expected train, test or golden_test",
-    ),
-    (("--stage", "1", "-x"), "unknown flag -x (--help lists the flags)"),
+    ((*SCORE, "--natural"), "--natural needs a value"),
+    ((*SCORE, *SPLIT[6:], "all"), "_testing_set 'all': expected train, test or golden_test"),
+    ((*DATA, "-x"), "unknown flag -x (--help lists the flags)"),
     (("--stge", "1"), "unknown flag --stge; did you mean --stage? (--help lists the flags)"),
     ((*SPEAK, "--pitch_transform_flaten"), "did you mean --pitch_transform_flatten?"),
     ((*SPEAK, "--pitch_transform_flatten=1"), "--pitch_transform_flatten takes no value"),
-    (("--stage", "1", "--set", "a"), "--set 'a': expected key.path=value"),
-    (("--stage", "1", "--num_workers", "0"), "--num_workers '0': expected a whole number"),
+    ((*DATA, "--set", "a"), "--set 'a': expected key.path=value"),
+    ((*DATA, "--num_workers", "0"), "--num_workers '0': expected a whole number"),
     (("--stage", "2", "--name", "a" * 101), "underscores, 100 at most"),
-    (("--stage", "2", "-n", "a", "--seed", "x"), "--seed 'x': expected a whole number"),
-    (
-        ("--stage", "2", "-n", "a", "--resume", "--init_from", "b/c"),
-        "--resume and --init_from exclude",
-    ),
-    (("--stage", "1", "--profile"), "--profile goes with stage 2"),
+    ((*TRAIN, "--seed", "x"), "--seed 'x': expected a whole number"),
+    ((*TRAIN, "--resume", "--init_from", "b/c"), "--resume and --init_from exclude"),
+    ((*DATA, "--profile"), "--profile goes with stage 2"),
     ((*SINGLE[:-1], "both"), "--infer_mode 'both': expected single or batch"),
     ((*SINGLE, "--infer_text_file", "none"), "--infer_text_file 'none': no such file"),
     ((*SPEAK, "--pitch_control", "high"), "--pitch_control 'high': expected a number from 0.1 to"),
@@ -108,70 +104,53 @@ TTS_FAULTS = [
     ((*SPEAK, "--pace", "1", "--duration_control", "1"), "--pace and --duration_control exclude"),
     ((*SPEAK, "--pitch_transform_amplify", "nan"), "--pitch_transform_amplify 'nan': expected a"),
     ((*SPEAK, "--pitch_transform_amplify", "1.0.0"), "amplify '1.0.0': expected a number such as"),
-    (
-        (*SPEAK, "--pitch_transform_custom", "none"),
-        "_custom 'none': expected ramp:A:B, such as ramp:0.5:1.5, or a file",
-    ),
+    ((*SPEAK, "--pitch_transform_custom", "none"), "ramp:A:B, such as ramp:0.5:1.5, or a file"),
     ((*SPEAK, "--pitch_transform_custom", "ramp:1"), "'ramp:1': expected ramp:A:B, such as"),
     ((*SPEAK, "--steps", "0"), "--steps '0': expected a whole number from 1 to 50"),
     ((*SPEAK, "--temperature", "-1"), "'-1': expected a number from 0 to 2, such as 0.5"),
     ((*SPEAK, "--fade_out", "1.5"), "--fade_out '1.5': expected a whole number from 0"),
     ((*SPEAK, "--fade_out", "-1"), "--fade_out '-1': expected a whole number from 0"),
-    (
-        (*BATCH, "--infer_dataset", "A", "--infer_testing_set", "valid"),
-        "--infer_testing_set 'valid': expected train, test or golden_test",
-    ),
-    (("-s", "4", "-n", "a", "--infer_mode", "both"), "--infer_mode 'both': expected single or"),
+    ((*SPLIT, "valid"), "_testing_set 'valid': expected train, test or golden_test"),
+    ((*SCORE, "--infer_mode", "both"), "--infer_mode 'both': expected single or"),
     (("-s", "4", "--infer_output_dir", "egs", "--page", "no", "b"), "unexpected argument 'b'"),
-    (("-s", "4", "-n", "a", "--infer_output_dir"), "--infer_output_dir needs a value"),
+    ((*SCORE, "--infer_output_dir"), "--infer_output_dir needs a value"),
     (("-s", "4", "--infer_output_dir", "--page", "no"), "needs a value, found the flag --page"),
     ((*SPEAK, "--infer_output_dir", "a", "b"), "writes into one --infer_output_dir, found 2"),
-    (("-s", "4", "-n", "a", "--recordings", "my wavs"), "--recordings 'my wavs': no such folder"),
-    (("-s", "4", "-n", "a", "--natural", "2 nd"), "--natural '2 nd': no such folder"),
-    (("-s", "4", "-n", "a", "--transcripts=none"), "--transcripts 'none': no such folder"),
-    (
-        ("-s", "4", "-n", "a", "--report_dir", __file__),
-        "test_recipe.py': is a file, expected a folder",
-    ),
-    (("-s", "4", "-n", "a", "--page", "off"), "--page 'off': expected yes or no"),
-    (("-s", "4", "-n", "a", "--recogniser", "a.py"), "--recogniser 'a.py': expected module:func"),
-    (("-s", "4", "-n", "a", "--speaker_encoder", ":b"), "--speaker_encoder ':b': expected module"),
-    (("-s", "4", "-n", "a", "--metrics", "none"), "--metrics none: no such metric"),
-    (("-s", "4", "-n", "a", "--checks="), "--checks '': expected names and commas"),
-    (("-s", "4", "-n", "a", "--checks", "words,quiet"), "--checks quiet: no such check (known: "),
-    (("-s", "4", "-n", "a", "--checks", "clipping,none"), "--checks none: no such check"),
+    ((*SCORE, "--recordings", "my wavs"), "--recordings 'my wavs': no such folder"),
+    ((*SCORE, "--natural", "2 nd"), "--natural '2 nd': no such folder"),
+    ((*SCORE, "--transcripts=none"), "--transcripts 'none': no such folder"),
+    ((*SCORE, "--report_dir", __file__), "test_recipe.py': is a file, expected a folder"),
+    ((*SCORE, "--page", "off"), "--page 'off': expected yes or no"),
+    ((*SCORE, "--recogniser", "a.py"), "--recogniser 'a.py': expected module:func"),
+    ((*SCORE, "--speaker_encoder", ":b"), "--speaker_encoder ':b': expected module"),
+    ((*SCORE, "--metrics", "none"), "--metrics none: no such metric"),
+    ((*SCORE, "--checks="), "--checks '': expected names and commas"),
+    ((*SCORE, "--checks", "words,quiet"), "--checks quiet: no such check (known: "),
+    ((*SCORE, "--checks", "clipping,none"), "--checks none: no such check"),
 ]
 OF_VOICES = (
     *("infer_text", "infer_text_file", "vocoder_dir", "resample", "speaker", "pitch_control"),
     *("energy_control", "duration_control", "pace", "pitch_transform_flatten", "steps"),
     *("temperature", "fade_out", "save_alignment"),
 )
+RECORDINGS = ("--infer_audio_dir", "egs")
 VOCODER_FAULTS = [
     *(((*SINGLE, f"--{flag}", "1"), f"--{flag} goes with text-to-speech") for flag in OF_VOICES),
-    (
-        (*BATCH, "--infer_dataset", "A", "--infer_testing_set", "all"),
-        "--infer_testing_set 'all': expected train, test or golden_test",
-    ),
+    ((*SPLIT, "all"), "--infer_testing_set 'all': expected train, test or golden_test"),
     (("-s", "1-2"), "stage 2 needs --name"),
     (SINGLE[:4], "stage 3 needs --infer_mode single|batch"),
-    (
-        (*SINGLE[:4], "--infer_mode", "infer_from_audio"),
-        "'infer_from_audio': expected single or batch",
-    ),
+    ((*SINGLE[:5], "infer_from_audio"), "'infer_from_audio': expected single or batch"),
     (("-s", "3", "--infer_mode", "single"), "stage 3 needs --infer_expt_dir, or --name"),
     (
         (*SINGLE, "--infer_feature_dir", "none"),
         "--infer_feature_dir 'none': no such file or folder",
     ),
-    (
-        (*SINGLE, "--infer_audio_dir", "egs", "--infer_feature_dir", "egs"),
-        "--infer_audio_dir and --infer_feature_dir exclude each other",
-    ),
+    ((*SINGLE, *RECORDINGS, "--infer_feature_dir", "egs"), "_dir and --infer_feature_dir exclude"),
     ((*SINGLE, "--infer_dataset", "A"), "--infer_dataset goes with --infer_mode batch"),
     (BATCH, "--infer_mode batch needs --infer_dataset"),
     ((*BATCH, "--infer_dataset", "A"), "--infer_mode batch needs --infer_testing_set"),
-    ((*BATCH, "--infer_audio_dir", "egs"), "--infer_audio_dir goes with --infer_mode single"),
-    (("-s", "4", "-n", "a", "--vocoder_dir", "a/b"), "--vocoder_dir goes with text-to-speech"),
+    ((*BATCH, *RECORDINGS), "--infer_audio_dir goes with --infer_mode single"),
+    ((*SCORE, "--vocoder_dir", "a/b"), "--vocoder_dir goes with text-to-speech"),
     ((*SINGLE, "--infer_text=Hi."), "--infer_text goes with text-to-speech recipes"),
     ((*SINGLE, "--infer_audio", "a"), "--infer_audio; did you mean --infer_audio_dir?"),
     ((*SINGLE, "--infer_audio_dir", ""), "--infer_mode single needs --infer_audio_dir or"),
@@ -179,8 +158,8 @@ VOCODER_FAULTS = [
     (("-s", "2", "-n", "a", "--from_acoustic", "a/b"), "--from_acoustic goes with stage 1"),
     (("-s", "1", "--from_acoustic"), "--from_acoustic needs a value"),
 ]
-TRAIN = ("--stage", "2", "-n", "a")
 LAST = ("--machine_rank", "2", "--main_process_ip", "127.0.0.1")
+THREE = ("--num_machines", "3", *LAST)
 MACHINE_FAULTS = [
     (("--num_machines", "0"), "--num_machines '0': expected a whole number from 1 to 65535"),
     (("--num_machines", "999999"), "--num_machines '999999': expected a whole number"),
@@ -189,17 +168,14 @@ MACHINE_FAULTS = [
     (("--num_machines", "2", "--machine_rank", "0"), "2 needs --main_process_ip: the address"),
     (LAST, "--machine_rank needs --num_machines"),
     (("--num_machines", "3", *LAST[:-1], "n" * 64, "--gpu", ""), f"--main_process_ip {'n' * 64}: "),
-    (("--num_machines", "3", *LAST, "-s", "1-2"), "3 goes with --stage 2; run the other"),
+    ((*THREE, "-s", "1-2"), "3 goes with --stage 2; run the other"),
     (
-        ("--num_machines", "3", *LAST, "--main_process_port", "70000"),
-        "--main_process_port '70000': expected a whole number from 1 to 65535",
+        (*THREE, "--main_process_port", "70000"),
+        "_port '70000': expected a whole number from 1 to 6553",
     ),
     (("--accelerate_config", "none.yaml"), "--accelerate_config 'none.yaml': no such file"),
     (("--accelerate_config", __file__, "-s", "1-2"), "--accelerate_config goes with --stage 2"),
-    (
-        ("--accelerate_config", "a", "--num_machines", "2"),
-        "names the machines: of their flags, only --machine_rank goes with it",
-    ),
+    (("--accelerate_config", "a", *THREE[:2]), "of their flags, only --machine_rank goes with it"),
 ]
 FAULTS = [("tts/FastSpeech2", *fault) for fault in TTS_FAULTS]
 FAULTS += [("vocoder/HiFiGAN", (*TRAIN, *flags), message) for flags, message in MACHINE_FAULTS]
@@ -223,7 +199,7 @@ def test_a_recipe_that_does_not_exist_is_answered_by_the_nearest(refusal):
 
 def test_a_python_that_is_too_old_is_named():
     old = "import sys; sys.version_info = (3, 9, 1); import bins"
-    done = subprocess.run([sys.executable, "-c", old], cwd=ROOT, capture_output=True, text=True)
+    done = python("-c", old)
     assert done.returncode == 2
     assert "is Python 3.9, expected 3.10 or newer; run make venv, or set PYTHON" in done.stderr
 
@@ -256,18 +232,16 @@ def test_show_config_of_an_experiment_or_a_checkpoint_in_it(monkeypatch, capsys,
         shown(monkeypatch, capsys, "--infer_expt_dir", "org/name")
 
 
+THIRD = "--stage 3 --name a --infer_mode single"
+
+
 @pytest.mark.parametrize(
     ("recipe", "stage", "texts", "flags"),
     [
         (TTS, 1, {}, "--stage 2 --name my_model"),
         (TTS, 1, {"name": "a"}, "--stage 2 --name a"),
-        (TTS, 2, {"name": "a"}, "--stage 3 --name a --infer_mode single --infer_text 'Any text.'"),
-        (
-            VOCODER,
-            2,
-            {"name": "a"},
-            "--stage 3 --name a --infer_mode single --infer_audio_dir /path/to/recordings",
-        ),
+        (TTS, 2, {"name": "a"}, f"{THIRD} --infer_text 'Any text.'"),
+        (VOCODER, 2, {"name": "a"}, f"{THIRD} --infer_audio_dir /path/to/recordings"),
     ],
 )
 def test_the_next_stage_is_named_with_all_that_it_needs(recipe, stage, texts, flags):
@@ -278,7 +252,9 @@ def test_the_next_stage_is_named_with_all_that_it_needs(recipe, stage, texts, fl
     recipe_arguments(recipe.kind, words[len(recipe.command) :])
 
 
-def test_a_recipe_is_called_as_its_folder():
+def test_a_recipe_is_called_as_its_folder_or_by_its_model():
+    assert find_recipe("FastPitch", None).name == "tts/FastPitch"
+    assert find_recipe("HiFiGAN", None).name == "vocoder/HiFiGAN"
     recipe = find_recipe("vocoder/HiFiGAN", "/home of a user")
     assert recipe.kind == "vocoder"
     assert (ROOT / "egs" / recipe.name / "exp_config.json").is_file()
@@ -288,12 +264,11 @@ def test_a_recipe_is_called_as_its_folder():
     )
 
 
-@pytest.mark.parametrize("name", ["", "fastpitch", "tts/fastpitch", "_demo/mini", "tts/.."])
-def test_a_folder_that_is_no_recipe_is_refused(name):
-    with pytest.raises(
-        UsageError, match=r"one of tts/FastPitch, tts/FastSpeech2, .*, then its flags"
-    ):
-        find_recipe(name, None)
+def test_a_folder_that_is_no_recipe_is_refused():
+    for name in ("", "fastpitch", "tts/fastpitch", "_demo/mini", "tts/.."):
+        expected = r"one of tts/FastPitch, tts/FastSpeech2, .*, then its flags"
+        with pytest.raises(UsageError, match=expected):
+            find_recipe(name, None)
 
 
 @pytest.mark.parametrize(
@@ -329,8 +304,3 @@ def test_a_folder_to_be_made_is_below_the_callers():
     assert from_here("out", "/a b") == "/a b/out"
     assert from_here("/out", "/a b") == "/out"
     assert from_here("", "/a b") == ""
-
-
-def test_a_recipe_is_also_found_by_its_model():
-    assert find_recipe("FastPitch", None).name == "tts/FastPitch"
-    assert find_recipe("HiFiGAN", None).name == "vocoder/HiFiGAN"

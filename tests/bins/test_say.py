@@ -4,6 +4,7 @@ import io
 import os
 import sys
 import types
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -49,13 +50,8 @@ def spoken(voice, text=TEXT, **settings):
     return np.concatenate(list(voice.generate(text, **settings)))
 
 
-def test_a_dictionary_says_words_as_the_user_does(say, voice, tmp_path):
-    (tmp_path / "words.txt").write_text("was = WAHZ-uh\n")
-    say(TEXT, "--lexicon", "words.txt", "-o", "a.wav")
-    wav, _ = soundfile.read(tmp_path / "a.wav")
-    expected = spoken(voice, lexicon={"was": "WAHZ-uh"})
-    assert np.abs(wav - expected).max() < 1e-4
-    assert len(expected) != len(spoken(voice))
+def assert_speech(path, expected):
+    assert np.abs(soundfile.read(path)[0] - expected).max() < 1e-4
 
 
 @pytest.mark.parametrize("format", ["wav", "flac", "mp3", "opus", "ogg"])
@@ -113,20 +109,22 @@ def test_a_dash_is_plain_text_unless_a_format_is_given(say, voice, tmp_path):
     assert not (tmp_path / "e.wav").exists()
 
 
-def test_operations_that_are_kept_compiled_are_bounded(say, monkeypatch):
-    for variable in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+def test_controls_and_a_dictionary_reach_the_voice_whose_operations_are_bounded(
+    say, voice, tmp_path, monkeypatch
+):
+    variables = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")
+    for variable in variables:
         monkeypatch.delenv(variable, raising=False)
-    say(TEXT, "-o", "a.wav")
-    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "64"
-    assert os.environ["LRU_CACHE_CAPACITY"] == "64"
-
-
-def test_the_controls_reach_the_voice(say, voice, tmp_path):
     flags = ("--pace", "1.25", "--pitch", "1.2", "--energy", "0.8", "--seed", "3")
     say(TEXT, *flags, "-o", "a.wav")
     settings = {"pitch_control": 1.2, "energy_control": 0.8, "seed": 3}
-    expected = spoken(voice, duration_control=1 / 1.25, **settings)
-    assert np.abs(soundfile.read(tmp_path / "a.wav")[0] - expected).max() < 1e-4
+    assert_speech(tmp_path / "a.wav", spoken(voice, duration_control=1 / 1.25, **settings))
+    assert [os.environ[variable] for variable in variables] == ["64", "64"]
+    (tmp_path / "words.txt").write_text("was = WAHZ-uh\n")
+    say(TEXT, "--lexicon", "words.txt", "-o", "b.wav")
+    expected = spoken(voice, lexicon={"was": "WAHZ-uh"})
+    assert_speech(tmp_path / "b.wav", expected)
+    assert len(expected) != len(spoken(voice))
 
 
 def test_steps_and_temperature_reach_a_voice_with_a_flow_and_are_refused_by_others(say, tmp_path):
@@ -134,7 +132,7 @@ def test_steps_and_temperature_reach_a_voice_with_a_flow_and_are_refused_by_othe
     flags = ("--steps", "2", "--temperature", "0.8", "--seed", "3")
     say(TEXT, *flags, "-o", "a.wav", voice=flow)
     expected = spoken(Synthesizer(flow), steps=2, temperature=0.8, seed=3)
-    assert np.abs(soundfile.read(tmp_path / "a.wav")[0] - expected).max() < 1e-4
+    assert_speech(tmp_path / "a.wav", expected)
     assert not np.array_equal(spoken(Synthesizer(flow)), expected)
     with pytest.raises(InputError, match=r"^FastSpeech2 has no control of steps, temperature"):
         say(TEXT, *flags, "-o", "b.wav")
@@ -152,13 +150,11 @@ def test_subtitles_are_written_with_any_output(say, voice, tmp_path, capsysbinar
         assert written == subtitles(stream.sentences, stream.words, "vtt")
         (tmp_path / "new" / "a.vtt").unlink()
     assert "It <00:00:" in written
-    with pytest.raises(
-        UsageError, match=r"--subtitles a\.txt: expected a file that ends with \.srt"
-    ):
+    with pytest.raises(UsageError, match=r"^--subtitles a\.txt: expected a file that ends with"):
         say(TEXT, "--subtitles", "a.txt")
 
 
-def test_ssml_is_read_from_a_file_or_with_a_flag_and_its_marks_are_listed(
+def test_ssml_comes_from_a_file_or_a_flag_its_marks_are_listed_and_errors_name_the_file(
     say, voice, tmp_path, capsys
 ):
     source = '<speak>One.<break time="1s"/> <mark name="m"/>Two.</speak>'
@@ -168,7 +164,7 @@ def test_ssml_is_read_from_a_file_or_with_a_flag_and_its_marks_are_listed(
     say(source, "-o", "c.wav")
     speech = voice(Ssml(source))
     for name in ("a.wav", "b.wav", "c.wav"):
-        assert np.abs(soundfile.read(tmp_path / name)[0] - speech.wav).max() < 1e-4
+        assert_speech(tmp_path / name, speech.wav)
     listed = f"mark m: {speech.words[1].start_s:.3f} s\n"
     assert capsys.readouterr().err == f"a.wav\n{listed}b.wav\n{listed}c.wav\n{listed}"
     source = source.replace("Two.", "Two.<voice/>")
@@ -179,6 +175,11 @@ def test_ssml_is_read_from_a_file_or_with_a_flag_and_its_marks_are_listed(
         say("--ssml", source, "-o", "e.wav", "--strict")
     with pytest.raises(InputError, match=r"^a\.ssml: line 1, column 51: unknown tag <voice>"):
         say("--file", "a.ssml", "-o", "e.wav", "--strict")
+    (tmp_path / "empty.txt").write_text("")
+    with pytest.raises(InputError, match=r"^empty\.txt: there is no word in the text"):
+        say("--file", "empty.txt", "-o", "e.wav")
+    with pytest.raises(InputError, match=r"^the model has no speaker 'Bob'"):  # not of the file
+        say("--file", "empty.txt", "-o", "e.wav", "--speaker", "Bob")
 
 
 def test_the_format_of_a_text_is_recognised_named_by_its_file_or_given(say, voice, tmp_path):
@@ -202,15 +203,9 @@ def test_the_format_of_a_text_is_recognised_named_by_its_file_or_given(say, voic
         voice("One. [pause:1.5]", pitch=(100.0,))
 
 
-def test_an_error_names_the_file_of_a_text_and_not_that_of_a_setting(say, tmp_path):
-    (tmp_path / "empty.txt").write_text("")
-    with pytest.raises(InputError, match=r"^empty\.txt: there is no word in the text"):
-        say("--file", "empty.txt", "-o", "a.wav")
-    with pytest.raises(InputError, match=r"^the model has no speaker 'Bob'"):
-        say("--file", "empty.txt", "-o", "a.wav", "--speaker", "Bob")
-
-
-def test_other_scripts_are_spoken(say):
+def test_other_scripts_and_a_long_text_that_ends_like_a_file_name_are_spoken(say, tmp_path):
+    say(f"Read this.{' ' * 300}It is in notes.txt", "-o", "c.wav")
+    assert (tmp_path / "c.wav").is_file()
     say("Hello, Привет, π and 习近平", "-o", "a.wav")
     say("Hello, Privet, pie and Xi Jin Ping", "-o", "b.wav")
     (a, _), (b, _) = soundfile.read("a.wav"), soundfile.read("b.wav")
@@ -221,23 +216,18 @@ def test_a_dash_writes_a_wav_to_standard_output(say, voice, monkeypatch):
     out = io.BytesIO()
     monkeypatch.setattr("sys.stdout", types.SimpleNamespace(buffer=out))
     say(TEXT, "-o", "-")
-    wav, _ = soundfile.read(io.BytesIO(out.getvalue()))
     assert out.getvalue()[:4] == b"RIFF"
-    assert np.abs(wav - spoken(voice)).max() < 1e-4
+    assert_speech(io.BytesIO(out.getvalue()), spoken(voice))
     assert voice.tag.encode() in out.getvalue()
 
 
-def test_files_of_texts_and_books_say_that_they_are_synthetic_unless_told_not_to(
-    say, voice, tmp_path
-):
+def test_files_say_that_they_are_synthetic_unless_told_not_to(say, voice, tmp_path):
     (tmp_path / "tale.txt").write_text("It was so.")
     for words, name in ((("Yes.",), "a.flac"), (("tale.txt",), "book")):
         say(*words, "-o", f"tagged/{name}")
         say(*words, "-o", f"plain/{name}", "--no_tags")
-    tagged, plain = (
-        sorted(path for path in (tmp_path / folder).rglob("*.flac"))
-        for folder in ("tagged", "plain")
-    )
+    folders = (tmp_path / "tagged", tmp_path / "plain")
+    tagged, plain = (sorted(folder.rglob("*.flac")) for folder in folders)
     assert [path.name for path in tagged] == [path.name for path in plain]
     for one, other in zip(tagged, plain, strict=True):
         assert soundfile.SoundFile(one).comment == voice.tag
@@ -246,62 +236,24 @@ def test_files_of_texts_and_books_say_that_they_are_synthetic_unless_told_not_to
     assert len(tagged) == 2
 
 
-def without_sound(monkeypatch):
-    """PortAudio is not installed."""
-    monkeypatch.setitem(sys.modules, "sounddevice", None)
-
-
-def test_without_a_sound_device_it_writes_a_new_file_and_names_it(
-    say, monkeypatch, tmp_path, capsys
-):
-    without_sound(monkeypatch)
+def test_without_sound_it_writes_a_new_file_and_names_it(say, monkeypatch, tmp_path, capsys):
+    monkeypatch.setitem(sys.modules, "sounddevice", None)  # PortAudio is not installed
     say(TEXT)
     say(TEXT)
     assert capsys.readouterr().err == "speech.wav\nspeech-2.wav\n"
     assert (tmp_path / "speech.wav").read_bytes() == (tmp_path / "speech-2.wav").read_bytes()
 
 
-class FakeDevice(types.ModuleType):
-    """As sounddevice, with one device."""
-
-    PortAudioError = RuntimeError
-
-    def __init__(self):
-        super().__init__("sounddevice")
-        self.played, self.rate = [], None
-
-    def query_devices(self, kind):
-        return {"name": kind}
-
-    def OutputStream(self, samplerate, channels, dtype):  # noqa: N802
-        assert (channels, dtype) == (1, "float32")
-        self.rate = samplerate
-        return self
-
-    def write(self, piece):
-        self.played.append(piece)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-
 def test_with_a_sound_device_it_plays_piece_by_piece(say, voice, monkeypatch, tmp_path):
-    device = FakeDevice()
+    device = MagicMock(PortAudioError=RuntimeError)
     monkeypatch.setitem(sys.modules, "sounddevice", device)
     say(TEXT)
-    assert device.rate == 22050
-    assert len(device.played) == 3  # two sentences and a pause
-    assert np.array_equal(np.concatenate(device.played)[:, 0], spoken(voice))
+    device.OutputStream.assert_called_once_with(22050, channels=1, dtype="float32")
+    written = device.OutputStream.return_value.__enter__.return_value.write.call_args_list
+    assert len(written) == 3  # two sentences and a pause
+    played = np.concatenate([call.args[0] for call in written])
+    assert np.array_equal(played[:, 0], spoken(voice))
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_unknown_format_is_refused_before_the_voice_is_loaded(say, monkeypatch):
-    monkeypatch.setattr(Synthesizer, "__init__", None)
-    with pytest.raises(UsageError, match=r"a\.txt: expected -, or one of \.wav"):
-        say(TEXT, "-o", "a.txt")
 
 
 def test_a_book_becomes_a_folder(say, tmp_path, capsys):
@@ -331,6 +283,7 @@ def test_a_book_becomes_a_folder(say, tmp_path, capsys):
         ([TEXT, "-o", "a.mp3", "--book_format", "mp3"], "--book_format goes with a book"),
         ([TEXT, "-o", "a.mp3", "--format", "mp3"], "--format 'mp3': expected auto, text"),
         (["no.html", "-o", "a.mp3"], r"no\.html: no such file"),
+        ([TEXT, "-o", "a.txt"], r"a\.txt: expected -, or one of \.wav"),
     ],
 )
 def test_flags_of_books_and_texts_do_not_mix(say, tmp_path, monkeypatch, words, message):
@@ -339,11 +292,6 @@ def test_flags_of_books_and_texts_do_not_mix(say, tmp_path, monkeypatch, words, 
         (tmp_path / name).write_text(TEXT)
     with pytest.raises(UsageError, match=message):
         say(*words)
-
-
-def test_a_long_text_that_ends_like_a_file_name_is_a_text(say, tmp_path):
-    say(f"Read this.{' ' * 300}It is in notes.txt", "-o", "a.wav")
-    assert (tmp_path / "a.wav").is_file()
 
 
 def test_a_reader_that_leaves_ends_the_command_without_a_word(folder):

@@ -7,25 +7,19 @@ import pytest
 from models.checkpoint.folders import fault_of
 from processors.dataset.store import FeatureStore, write_index
 from tests.commands import command
-from tests.models.training.small_tasks import (
-    PREPROCESS,
-    make_features,
-    make_processed,
-    write_corpus,
-    write_voice_config,
-)
+from tests.models.training import small_tasks
 from tests.processes import run_together
 from tests.processors.stores import write_shard
 
 
 @pytest.fixture
 def root(tmp_path):
-    make_processed(tmp_path / "data" / "mini", speakers=("anna", "ben"))
+    small_tasks.make_processed(tmp_path / "data" / "mini", speakers=("anna", "ben"))
     return tmp_path
 
 
 def test_the_command_trains_and_reports_faults_in_one_line(root):
-    config = write_voice_config(root)
+    config = small_tasks.write_voice_config(root)
     done = command("train", "--config", config, "--name", "voice", "--set", "train.max_steps=2")
     again = command("train", "--config", config, "--name", "voice", "--seed", "3")
 
@@ -41,7 +35,7 @@ def test_the_command_trains_and_reports_faults_in_one_line(root):
     [("--synthetic", "train.synthetic_utterances=0"), ("--profile", "train.profile.steps=[]")],
 )
 def test_a_flag_that_a_setting_takes_back_is_refused(root, flag, setting):
-    config = write_voice_config(root)
+    config = small_tasks.write_voice_config(root)
     result = command("train", "--config", config, "--name", "a", flag, "--set", setting)
 
     assert result.returncode == 2
@@ -51,8 +45,8 @@ def test_a_flag_that_a_setting_takes_back_is_refused(root, flag, setting):
 
 def test_two_processes_train_one_experiment(root):
     """Saving, validation, scores and resuming with random states of both processes."""
-    write_corpus(root, FeatureStore(root / "data" / "mini"))
-    config = write_voice_config(root, score_steps=2)
+    small_tasks.write_corpus(root, FeatureStore(root / "data" / "mini"))
+    config = small_tasks.write_voice_config(root, score_steps=2)
     train = "-m", "bins.train", "--config", config, "--name", "voice"
     run_together(2, *train)
     resumed, _ = run_together(2, *train, "--resume", "--set", "train.max_steps=6")
@@ -65,15 +59,13 @@ def test_two_processes_train_one_experiment(root):
 
 
 def test_a_fault_in_a_worker_process_ends_the_command_with_one_line(root):
-    broken = [make_features(i) for i in range(14)]
+    broken = [small_tasks.make_features(i) for i in range(14)]
     broken[3].durations[0] += 1
     folder = root / "data" / "mini"
     shard = folder / "features" / "shard-00000.safetensors"
-    write_index(folder, write_shard(shard, broken, PREPROCESS.mel))
-    config = write_voice_config(root)
-    done = command(
-        "train", "--config", config, "--name", "voice", "--set", "train.dataloader.num_worker=1"
-    )
+    write_index(folder, write_shard(shard, broken, small_tasks.PREPROCESS.mel))
+    flags = ("--name", "voice", "--set", "train.dataloader.num_worker=1")
+    done = command("train", "--config", small_tasks.write_voice_config(root), *flags)
 
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith("error: utt-003: durations sum to")

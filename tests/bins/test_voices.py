@@ -8,15 +8,11 @@ def lines_of(capsys):
     return capsys.readouterr().out.splitlines()
 
 
-def test_each_voice_is_a_line_with_language_size_and_licence(monkeypatch, capsys):
+def test_each_voice_is_a_line_and_one_that_names_its_speakers(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["arion voices"])
     line = next(line for line in lines_of(capsys) if line.startswith("kathleen"))
     assert line.startswith("kathleen  en-us  1 speaker  9 MB  licence cc0-1.0  ")
     assert line.endswith("egs/_voices/kathleen")
-
-
-def test_a_second_line_names_the_speakers_and_marks_the_default(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["arion voices"])
     monkeypatch.setattr("models.voices.FOLDERS", (tmp_path,))
     speakers = Speaker("anna", "en-us"), Speaker("bert", "en-us"), Speaker("carl", "en-us")
     make_voice(tmp_path / "three", *speakers, default="bert")

@@ -10,14 +10,9 @@ SCHEDULE = ScheduleConfig(num_warmup=7, gamma=0.5, milestones=(3,))
 
 
 def test_the_resolved_configuration_is_read_again(tmp_path):
-    base = {
-        "task": "tts",
-        "model_type": "FastSpeech2",
-        "dataset": ["a"],
-        "dataset_path": {"a": "a"},
-        "log_dir": "ckpts",
-        "train": {"max_steps": 9, "scheduler": "multistep", "lr_scheduler": {"milestones": [5]}},
-    }
+    schedule = {"scheduler": "multistep", "lr_scheduler": {"milestones": [5]}}
+    base = {"task": "tts", "model_type": "FastSpeech2", "train": {"max_steps": 9, **schedule}}
+    base |= {"dataset": ["a"], "dataset_path": {"a": "a"}, "log_dir": "ckpts"}
     (tmp_path / "base.json").write_text(json.dumps(base))
     config = load_config(tmp_path / "base.json", ["train.scheduler=constant"])
     path = tmp_path / "config.json"

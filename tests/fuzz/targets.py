@@ -68,14 +68,11 @@ class Target(NamedTuple):
     mutate: Callable[[bytes, random.Random], bytes] = mutate  # damages one file
 
 
-def _write_config(recipe: str) -> Callable[[Path], None]:
-    def write(folder: Path) -> None:
-        text = (ROOT / "egs" / recipe).read_text(encoding="utf-8")
-        base = f"{(ROOT / 'egs' / recipe).parent}/"
-        text = text.replace('"base_config": "', f'"base_config": "{base}')
-        (folder / "exp_config.json").write_text(text, encoding="utf-8")
-
-    return write
+def _write_recipe(folder: Path) -> None:
+    recipe = ROOT / "egs" / "tts" / "FastSpeech2"
+    text = (recipe / "exp_config.json").read_text(encoding="utf-8")
+    text = text.replace('"base_config": "', f'"base_config": "{recipe}/')
+    (folder / "exp_config.json").write_text(text, encoding="utf-8")
 
 
 def _read_config(folder: Path) -> object:
@@ -107,9 +104,8 @@ def _align(folder: Path) -> object:
     config = PreprocessConfig(aligner="textgrid", sample_rate=1000, f_max=500.0, f0_max=400.0)
     align = make_aligner(config, folder)
     wav = np.zeros(1000, dtype=np.float32)
-    utterances = [
-        Utterance(id, folder / f"{id}.wav", SPOKEN.text, "Ada") for id in ("long", "short")
-    ]
+    files = [folder / "long.wav", folder / "short.wav"]
+    utterances = [Utterance(file.stem, file, SPOKEN.text, "Ada") for file in files]
     return [align(utterance, wav, SPOKEN) for utterance in utterances]
 
 
@@ -170,6 +166,10 @@ def _write_lexicon(folder: Path) -> None:
     (folder / "lexicon.txt").write_text("word  W ER1 D\nother AH1 DH ER0\n;;; a comment\n")
 
 
+def _read_lexicon(folder: Path) -> object:
+    return read_lexicon(folder / "lexicon.txt", is_arpabet)
+
+
 def _write_ssml(folder: Path) -> None:
     """Every element, with blanks between them, where damage is most likely to parse."""
     (folder / "text.ssml").write_text(
@@ -209,12 +209,8 @@ def _write_durations(folder: Path) -> None:
         name: [{name[:-1]: label, "start_s": start, "end_s": end} for start, end, label in rows]
         for name, rows in (("words", WORDS), ("phones", PHONES))
     }
-    texts = {
-        "a.json": json.dumps(speech, indent=1),
-        "a.TextGrid": long_form({"words": WORDS, "phones": PHONES}),
-    }
-    for name, text in texts.items():
-        (folder / name).write_text(text)
+    (folder / "a.json").write_text(json.dumps(speech, indent=1))
+    (folder / "a.TextGrid").write_text(long_form({"words": WORDS, "phones": PHONES}))
     np.save(folder / "a.npy", _COUNTS)
     torch.save(torch.from_numpy(_COUNTS), folder / "a.pt")
 
@@ -315,49 +311,36 @@ def _read_dump(folder: Path) -> object:
     return FeatureStore(processed / "LJSpeech").ids
 
 
+_IN_DUMP = ("dump/*", "dump/*/*/*", "durations/*/*/*")
+_IN_DATA = ("data/mini/*.json", "data/mini/features/*")
+_IN_CHECKPOINTS, _STATES = f"{CHECKPOINTS}/*/*", f"{CHECKPOINTS}/*/t*"
 TARGETS = {
-    "recipe": Target(
-        3, _write_config("tts/FastSpeech2/exp_config.json"), ("*.json",), _read_config
-    ),
+    "recipe": Target(3, _write_recipe, ("*.json",), _read_config),
     "configuration": Target(4, _write_whole_config, ("*.json",), _read_config),
     "ljspeech": Target(2, _write_table, ("metadata.csv",), _read_table("ljspeech")),
     "folder": Target(3, _write_table, ("metadata.csv",), _read_table("folder")),
     "textgrid": Target(5, _write_textgrids, ("TextGrid/*",), _align, rejects=(AlignmentError,)),
     "sounds": Target(3, _write_sounds, ("*",), _read_sounds, rejects=(AudioError,)),
+    # others may be cut without a sign of it
     "lengths of sounds": Target(
-        3,
-        _write_sounds,
-        ("WAV_PCM*", "WAVEX*", "FLAC*"),  # others may be cut without a sign of it
-        _read_sounds,
-        exact=True,
-        rejects=(AudioError,),
-        mutate=mutate_length,
+        *(3, _write_sounds, ("WAV_PCM*", "WAVEX*", "FLAC*"), _read_sounds, True),
+        *((AudioError,), mutate_length),
     ),
     "text": Target(5, _write_text, ("*",), _read_texts, rejects=(InputError, UtteranceError)),
     "texts": Target(
-        2, _write_text_table, ("*",), lambda folder: read_input_texts(folder / "texts.tsv")
+        2, _write_text_table, ("*",), lambda path: read_input_texts(path / "texts.tsv")
     ),
     "ssml": Target(5, _write_ssml, ("*",), _read_ssml, rejects=(UtteranceError,)),
-    "lexicon": Target(
-        1, _write_lexicon, ("*",), lambda folder: read_lexicon(folder / "lexicon.txt", is_arpabet)
-    ),
+    "lexicon": Target(1, _write_lexicon, ("*",), _read_lexicon),
     "durations": Target(5, _write_durations, ("*",), _read_durations, rejects=(AlignmentError,)),
     "TensorFlowTTS voice": Target(2, _write_tensorflowtts, ("*",), _read_tensorflowtts),
-    "TensorFlowTTS dump": Target(
-        2, _write_dump, ("dump/*", "dump/*/*/*", "durations/*/*/*"), _read_dump
-    ),
-    "experiment": Target(
-        6, _write_experiment, ("*.json", f"{CHECKPOINTS}/*/*"), _speak, exact=True
-    ),
+    "TensorFlowTTS dump": Target(2, _write_dump, _IN_DUMP, _read_dump),
+    "experiment": Target(6, _write_experiment, ("*.json", _IN_CHECKPOINTS), _speak, exact=True),
     "voice without checksums": Target(
         4, lambda folder: make_voice(folder) and None, ("*",), _speak, rejects=(UtteranceError,)
     ),
-    "trainer state": Target(2, _write_run, (f"{CHECKPOINTS}/*/*",), _resume, exact=True),
-    "trainer state without checksums": Target(
-        2, _write_run, (f"{CHECKPOINTS}/*/t*",), _resume_unchecked
-    ),
+    "trainer state": Target(2, _write_run, (_IN_CHECKPOINTS,), _resume, exact=True),
+    "trainer state without checksums": Target(2, _write_run, (_STATES,), _resume_unchecked),
     "shards": Target(3, _write_run, ("data/features/*.safetensors",), _read_store, exact=True),
-    "processed data": Target(
-        3, _write_processed, ("data/mini/*.json", "data/mini/features/*"), _begin_training
-    ),
+    "processed data": Target(3, _write_processed, _IN_DATA, _begin_training),
 }

@@ -44,17 +44,6 @@ def time_limit(seconds):
         signal.signal(signal.SIGALRM, before)
 
 
-class Messages(logging.Handler):
-    """Keeps what a user would read."""
-
-    def __init__(self):
-        super().__init__()
-        self.lines = []
-
-    def emit(self, record):
-        self.lines.append(record.getMessage())
-
-
 class Case:
     """The whole files of a target, and copies of them to damage.
 
@@ -84,10 +73,11 @@ class Case:
         content = self.target.mutate((self.whole / file).read_bytes(), generator)
         folder = self.copy("damaged")
         (folder / file).write_bytes(content)
-        messages = Messages()
-        logger = logging.getLogger("arion")
+        lines: list[str] = []  # that a user would read
+        logger, handler = logging.getLogger("arion"), logging.Handler()
+        handler.emit = lambda record: lines.append(record.getMessage())
         level = logger.level
-        logger.addHandler(messages)
+        logger.addHandler(handler)
         logger.setLevel(logging.INFO)
         try:
             with time_limit(LIMIT_S):
@@ -101,9 +91,9 @@ class Case:
         except Exception as error:  # noqa: BLE001  (a traceback of any type is the fault)
             return f"{file}: {type(error).__name__}: {error}"
         finally:
-            logger.removeHandler(messages)
+            logger.removeHandler(handler)
             logger.setLevel(level)
-        named = any(file.name in line for line in messages.lines)
+        named = any(file.name in line for line in lines)
         if self.target.exact and result != self.expected and not named:
             return f"{file}: accepted, and gives another result"
         return ""

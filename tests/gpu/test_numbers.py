@@ -77,10 +77,8 @@ def update(model, device, precision="fp32", size=4):
         network.train()
     items = load_data(config, assets, ProcessRank(), CPU).train.dataset.items
     collate = make_collator(config.task, assets.mel)
-    window = [
-        collate([items[Draw(0, i)] for i in range(first, first + size)])
-        for first in range(0, 4, size)
-    ]
+    drawn = [items[Draw(0, i)] for i in range(4)]
+    window = [collate(drawn[first : first + size]) for first in range(0, 4, size)]
     optimizers = {name: torch.optim.SGD(n.parameters(), 0.0) for name, n in task.networks.items()}
     updater = Updater(task, optimizers, accelerator.device, half=precision == "fp16")
     if precision == "fp16":  # small enough for the first gradients

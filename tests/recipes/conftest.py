@@ -18,13 +18,8 @@ from bins._flags.parsers import recipe_arguments
 from utils.cli import UsageError
 
 REPOSITORY = Path(__file__).parents[2]
-SHELLS = {
-    "sh": ["sh"],
-    "dash": ["dash"],
-    "busybox": ["busybox", "sh"],
-    "bash": ["bash"],
-    "bash-posix": ["bash", "--posix"],
-}
+SHELLS = {"sh": ["sh"], "dash": ["dash"], "busybox": ["busybox", "sh"], "bash": ["bash"]}
+SHELLS["bash-posix"] = ["bash", "--posix"]
 # In place of the command of each stage, and of what starts processes: it only records its call.
 STAGE = """
 import json, os, signal, sys, time
@@ -73,11 +68,9 @@ COPIED = (
     *("egs/_shared", "egs/tts", "egs/vocoder", "bins", "utils", "config"),
     *("processors/__init__.py", "processors/durations/__init__.py", "processors/metrics"),
 )
+STAGES = ("fetch", "preprocess", "train", "inference", "vocode", "evaluate")
 FAKES = {
-    **{
-        f"bins/{name}.py": STAGE.replace("{name}", name)
-        for name in ("fetch", "preprocess", "train", "inference", "vocode", "evaluate")
-    },
+    **{f"bins/{name}.py": STAGE.replace("{name}", name) for name in STAGES},
     "accelerate/__init__.py": "",
     "accelerate/commands/__init__.py": "",
     "accelerate/commands/launch.py": LAUNCHER,
@@ -162,15 +155,10 @@ def planned(clone):
                 return Result(2, f"error: {error}", [])
             except SystemExit as error:
                 return Result(int(error.code or 0), output.getvalue(), [])
-            calls = [
-                Call(
-                    f"bins.{step.command.name}",
-                    step.argv,
-                    str(clone),
-                    os.environ | step.environment,
-                )
-                for step in steps
-            ]
+            calls = []
+            for step in steps:
+                variables = os.environ | step.environment
+                calls.append(Call(f"bins.{step.command.name}", step.argv, str(clone), variables))
         return Result(0, output.getvalue(), calls)
 
     return plan
@@ -183,15 +171,10 @@ def run_sh(clone, shell, listening):
     def run(recipe, *flags, folder=clone, **environment):
         record = Path(listening["RECORD"])
         record.write_text("")
-        result = subprocess.run(
-            [*shell, str(clone / recipe / "run.sh"), *flags],
-            cwd=folder,
-            env=listening | environment,
-            capture_output=True,
-            check=False,
-            timeout=20,
-            stdin=subprocess.DEVNULL,
-        )
+        words = [*shell, str(clone / recipe / "run.sh"), *flags]
+        options = {"cwd": folder, "env": listening | environment, "timeout": 20}
+        options["stdin"] = subprocess.DEVNULL
+        result = subprocess.run(words, capture_output=True, check=False, **options)
         calls = [Call(*json.loads(line)) for line in record.read_text().splitlines()]
         return Result(result.returncode, (result.stderr + result.stdout).decode(), calls)
 

@@ -32,14 +32,17 @@ class Place(NamedTuple):
         """Runs the recipe as a user does."""
         environment = os.environ | {"PYTHON": sys.executable, "OMP_NUM_THREADS": "1"}
         words = ["sh", str(self.script), "--gpu", "", *flags]
-        return subprocess.run(
-            words, check=False, capture_output=True, text=True, env=environment, cwd=cwd
-        )
+        return subprocess.run(words, capture_output=True, text=True, env=environment, cwd=cwd)
 
     def run(self, *flags: str, cwd: Path = ROOT) -> Done:
         """Runs a stage in this process."""
         recipe = "/".join(self.script.parts[-3:-1])
         return command("recipe", recipe, "--gpu", "", *flags, folder=cwd)
+
+    def speak(self, *flags: str, model: str | Path = "", cwd: Path = ROOT) -> Done:
+        """Runs stage 3 on what a user brings, by the experiment or another model."""
+        voice = ("--infer_expt_dir", str(model or self.experiment))
+        return self.run("--stage", "3", "--infer_mode", "single", *voice, *flags, cwd=cwd)
 
 
 def write_corpus(folder: Path) -> None:
@@ -85,10 +88,8 @@ def prepare(folder: Path, recipe: Path, **sections: object) -> Place:
 def run_stages(place: Place, *flags_of_stages: tuple[str, ...]) -> None:
     """Stage 1 and the following ones in this process, each with its flags."""
     for number, flags in enumerate(flags_of_stages, 1):
-        done = place.run(
-            "--stage", str(number), "--config", place.config.name, "--name", "tiny", *flags,
-            cwd=place.folder,
-        )  # fmt: skip
+        words = ("--stage", str(number), "--config", place.config.name, "--name", "tiny")
+        done = place.run(*words, *flags, cwd=place.folder)
         assert done.returncode == 0, done.stderr
         assert "Traceback" not in done.stderr
 

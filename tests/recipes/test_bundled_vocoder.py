@@ -40,9 +40,3 @@ def test_its_copy_of_a_new_recording_is_nearer_than_that_of_griffin_lim(vocoder,
     copy, plain = vocoder.network.infer(mel), GriffinLim(vocoder.mel).infer(mel)
     assert (mel_of(copy) - mel).abs().mean() < 0.12
     assert float(distance(copy, recorded)) < 0.75 * float(distance(plain, recorded))
-
-
-def test_its_card_names_data_and_licences():
-    card = (VOCODER / "README.md").read_text(encoding="utf-8")
-    for fact in ("cc0-1.0", "Kathleen", "LJSpeech-mini", "22050 Hz", "updates"):
-        assert fact in card

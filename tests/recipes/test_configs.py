@@ -73,13 +73,8 @@ def test_flowspeech_is_one_network_for_all_corpora():
 
 def test_fastpitch_of_full_size_is_trained_as_nvidias():
     config = load_config(FASTPITCH / "exp_config.json")
-    aligner = JointAlignerConfig(
-        hidden=384,
-        prior_end=4900,
-        binarization_weight=1.0,
-        binarization_start=0,
-        binarization_warmup=4900,
-    )
+    binarization = {"binarization_start": 0, "binarization_warmup": 4900}
+    aligner = JointAlignerConfig(384, prior_end=4900, binarization_weight=1.0, **binarization)
     assert config.model == FastPitchConfig(aligner=aligner)
     train = config.train
     assert train.batch_size * train.gradient_accumulation_step == 256
@@ -96,13 +91,8 @@ def test_all_recipes_of_fastspeech_2_and_flowspeech_share_one_mel():
 
 def test_the_tensorflowtts_recipe_has_its_network_mel_and_optimizer():
     config = load_config(TENSORFLOWTTS)
-    network = FastSpeech2(
-        config.model,
-        149,
-        MelConfig(),
-        PITCH,
-        ContourStats(*torch.tensor([[40.0], [20], [0], [120]])),
-    )
+    energy = ContourStats(*torch.tensor([[40.0], [20], [0], [120]]))
+    network = FastSpeech2(config.model, 149, MelConfig(), PITCH, energy)
     # by the layers of the original, without its positions and with the means of the postnet's input
     blocks = 8 * (4 * 384 * 385 + 3 * 384 * 1024 * 2 + 1024 + 384 + 4 * 384)
     predictors = 3 * (3 * 384 * 256 + 3 * 256 * 256 + 2 * 256 + 4 * 256 + 257)
@@ -116,11 +106,6 @@ def test_the_tensorflowtts_recipe_has_its_network_mel_and_optimizer():
     schedule = config.train.lr_scheduler
     assert (config.train.scheduler, schedule.num_warmup, schedule.end_lr) == ("linear", 4000, 5e-5)
     assert config.train.batch_size == 16
-
-
-def test_the_folder_recipe_names_the_format_that_reads_folders():
-    config = load_config(FASTSPEECH2 / "exp_config_folder.json")
-    assert config.preprocess.corpus["folder"].format == "folder"
 
 
 def generator_of(path):
@@ -147,12 +132,8 @@ def test_every_hifigan_config_has_a_loss_over_its_whole_band(path):
     mel, T = config.preprocess.mel, config.train.cut_mel_frame // 4
     task = find_model("vocoder", config.model_type).task.build(config, Assets(mel))
     hiss = torch.randn(1, T * mel.hop_length, generator=torch.Generator().manual_seed(0)) / 10
-    batch = VocoderBatch(
-        ids=("a",),
-        mel=torch.full((1, mel.n_mels, T), mel.log_floor_value),
-        mel_lengths=torch.tensor([T]),
-        wav=hiss,
-    )
+    silence = torch.full((1, mel.n_mels, T), mel.log_floor_value)
+    batch = VocoderBatch(ids=("a",), mel=silence, mel_lengths=torch.tensor([T]), wav=hiss)
     (update,) = task.training_step(batch)
     # bands of noise are far above those of what a fresh generator makes
     assert 1 < update.losses["mel"].total.item() < 20
@@ -163,9 +144,8 @@ def test_every_hifigan_config_has_a_loss_over_its_whole_band(path):
 )
 def test_the_three_generators_are_as_large_as_in_table_1_of_the_paper(name, millions):
     _, network = generator_of(VOCODER_CONFIGS / f"{name}.json")
-    assert sum(weight.numel() for weight in network.parameters()) == pytest.approx(
-        millions * 1e6, abs=1e4
-    )
+    n_weights = sum(weight.numel() for weight in network.parameters())
+    assert n_weights == pytest.approx(millions * 1e6, abs=1e4)
 
 
 def test_vocoder_and_acoustic_model_of_the_recipes_fit_but_for_half_a_hop():
@@ -184,11 +164,10 @@ def test_recipes_with_the_same_features_share_them_and_stage_1_of_the_bundled_vo
     assert folders[FASTSPEECH2 / learned] == folders[FASTPITCH / "exp_config.json"]
     bundled = load_config(REPOSITORY / "egs/_voices/choir/config.json")
     assert bundled.preprocess.processed_dir == folders[FLOWSPEECH / "exp_config_bundled.json"]
-
-
-def test_an_explicit_folder_of_features_is_kept(tmp_path):
-    config = load_config(FASTSPEECH2 / "exp_config.json", ("preprocess.processed_dir=data",))
-    assert config.preprocess.processed_dir == "data"
+    explicit = load_config(FASTSPEECH2 / "exp_config.json", ("preprocess.processed_dir=data",))
+    assert explicit.preprocess.processed_dir == "data"
+    of_folders = load_config(FASTSPEECH2 / "exp_config_folder.json")
+    assert of_folders.preprocess.corpus["folder"].format == "folder"
 
 
 def test_corpora_of_vocoders_are_stored_by_rate_and_apart_from_those_of_voices():
@@ -202,11 +181,7 @@ def test_corpora_of_vocoders_are_stored_by_rate_and_apart_from_those_of_voices()
 
 
 def test_segments_last_as_long_at_twice_the_rate():
-    low, high = (
-        load_config(VOCODER_CONFIGS / f"{name}.json", CORPUS) for name in ("hifigan", "hifigan_44k")
-    )
-    seconds = [
-        config.train.cut_mel_frame * config.preprocess.hop_length / config.preprocess.sample_rate
-        for config in (low, high)
-    ]
-    assert seconds == pytest.approx([8192 / 22050] * 2)
+    for name in ("hifigan", "hifigan_44k"):
+        config = load_config(VOCODER_CONFIGS / f"{name}.json", CORPUS)
+        samples = config.train.cut_mel_frame * config.preprocess.hop_length
+        assert samples / config.preprocess.sample_rate == pytest.approx(8192 / 22050)

@@ -20,10 +20,8 @@ def distilled(tmp_path_factory) -> Place:
     """Eight texts by two voices, stage 1, and two updates."""
     folder = tmp_path_factory.mktemp("a recipe")
     licence = ("--name", "Toy 1", "--licence", "cc-by-4.0")
-    done = command(
-        "distil", TOY, EGS / "_texts" / "everyday.txt", folder / "corpus", *licence,
-        "--voices", "anna,bert", "--texts", "4", "--num_workers", "1",
-    )  # fmt: skip
+    flags = (*licence, "--voices", "anna,bert", "--texts", "4", "--num_workers", "1")
+    done = command("distil", TOY, EGS / "_texts" / "everyday.txt", folder / "corpus", *flags)
     assert done.returncode == 0, done.stderr
     config = {
         **VOICES["FastPitch"],
@@ -40,19 +38,15 @@ def distilled(tmp_path_factory) -> Place:
     (folder / "exp.json").write_text(json.dumps(config), encoding="utf-8")
     place = Place(folder, folder / "exp.json", RECIPE / "run.sh")
     for stage in "12":
-        done = place.run(
-            "--stage", stage, "--config", "exp.json", "--name", "voice", cwd=folder
-        )  # fmt: skip
+        flags = ("--config", "exp.json", "--name", "voice")
+        done = place.run("--stage", stage, *flags, cwd=folder)
         assert done.returncode == 0, done.stderr
     return place
 
 
-def test_the_speakers_are_the_voices_of_the_program(distilled):
+def test_the_speakers_are_voices_of_the_program_which_card_and_list_of_voices_name(distilled):
     speakers = read_json(distilled.folder / "data" / "toy" / "speakers.json")
     assert [speaker["name"] for speaker in speakers] == ["toy_anna", "toy_bert"]
-
-
-def test_card_and_list_of_voices_name_the_program_and_its_licence(distilled):
     card = (distilled.folder / "ckpts" / "voice" / "README.md").read_text(encoding="utf-8")
     assert 'recordings_license: ["cc-by-4.0"]\n' in card
     assert ", spoken by Toy 1, licence of the recordings: cc-by-4.0 |" in card

@@ -14,25 +14,17 @@ from tests.recipes.tiny import TWO_UPDATES, tiny_model
 
 RUN = EGS / "tts" / "FastSpeech2" / "run.sh"
 # recipes of the others have tests of their own
-VOCODERS = (
-    "HiFiGAN",
-    *(pytest.param(v, marks=pytest.mark.slow) for v in ("FreeVGL", "Vocos", "WaveGlow")),
-)
+OTHERS = (pytest.param(v, marks=pytest.mark.slow) for v in ("FreeVGL", "Vocos", "WaveGlow"))
+VOCODERS = ("HiFiGAN", *OTHERS)
 ONE_PROCESS = ("--set", "preprocess.backend=sequential")  # others would have to import PyTorch
 
 
 def write_config(folder: Path) -> Path:
     """The small configuration with a network that does two updates in no time."""
-    bases = (
-        EGS.parent / "config/tts/fastspeech2_small.json",
-        EGS.parent / "config/dataset/ljspeech_mini.json",
-    )
-    sizes = {
-        "n_encoder_layers": 1,
-        "n_decoder_layers": 1,
-        "encoder_hidden": 16,
-        "decoder_hidden": 16,
-    }
+    files = EGS.parent / "config"
+    bases = files / "tts/fastspeech2_small.json", files / "dataset/ljspeech_mini.json"
+    sizes = {"n_encoder_layers": 1, "n_decoder_layers": 1, "conv_filter_size": 16}
+    sizes |= {"encoder_hidden": 16, "decoder_hidden": 16}
     config = {
         "base_config": [os.path.relpath(base, folder) for base in bases],
         "dataset_path": {"LJSpeech-mini": str(folder / "corpus")},
@@ -42,10 +34,7 @@ def write_config(folder: Path) -> Path:
             "aligner": "textgrid",
             "split": {"test_ids": HELD_OUT, "valid_ids": TRAINING[:1], "golden_size": 1},
         },
-        "model": {
-            "transformer": {**sizes, "conv_filter_size": 16},
-            "variance_predictor": {"filter_size": 16},
-        },
+        "model": {"transformer": sizes, "variance_predictor": {"filter_size": 16}},
         "train": {"init_from": "", "max_steps": 2, "valid_samples": 0, "tracker": "none"},
         "inference": {"griffin_lim_iterations": 2, "save_plots": True},
     }
@@ -60,11 +49,9 @@ def trained(tmp_path_factory) -> Place:
     folder = tmp_path_factory.mktemp("a recipe")
     write_corpus(folder / "corpus")
     place = Place(folder, write_config(folder), RUN)
-    done = place.run_sh(
-        "--stage", "1-3", "--config", "exp config.json", "--name", "tiny_voice",
-        "--num_workers", "1", "--infer_mode", "batch",
-        "--infer_dataset", "LJSpeech-mini", "--infer_testing_set", "test", cwd=folder,
-    )  # fmt: skip
+    names = ("--config", "exp config.json", "--name", "tiny_voice", "--num_workers", "1")
+    split = ("--infer_dataset", "LJSpeech-mini", "--infer_testing_set", "test")
+    done = place.run_sh("--stage", "1-3", *names, "--infer_mode", "batch", *split, cwd=folder)
     assert done.returncode == 0, done.stderr
     # The folder is complete in itself: it may move, and the data may go.
     (folder / "ckpts" / "tiny_voice").rename(place.experiment)
@@ -101,9 +88,8 @@ def test_stage_4_scores_sentences_recordings_second_readings_and_copies(trained,
     assert (scores["wer"]["n"], scores["duration_rmse"]["n"]) == (1, 1)
     assert references["natural"]["energy_rmse"]["mean"] == pytest.approx(6.02, abs=0.01)
     assert references["copy"]["energy_rmse"]["mean"] < scores["energy_rmse"]["mean"]
-    assert done.stdout.splitlines()[0].split() == [
-        "metric", "unit", "better", "recording", "my", "wavs", "copy", "natural",
-    ]  # fmt: skip
+    columns = "metric unit better recording my wavs copy natural"
+    assert done.stdout.splitlines()[0].split() == columns.split()
     assert report["flags"]["words"] > 0
     assert [path.name for path in (folder / "copy").glob("*.wav")] == [f"{HELD_OUT[0]}.wav"]
     assert (folder / "report.html").stat().st_size > 10000
@@ -160,11 +146,9 @@ def test_stage_4_compares_folders_with_what_the_user_brings(trained, tmp_path):
 def test_stage_4_hears_texts_of_the_user_without_recordings(trained, tmp_path):
     pytest.importorskip("jiwer")
     (tmp_path / "my_asr.py").write_text(PLUGINS)
-    done = trained.run(
-        "--stage", "3-4", "--infer_mode", "single", "--infer_text", "Two blue birds.",
-        "--infer_expt_dir", str(trained.experiment), "--infer_output_dir", "my out",
-        "--recogniser", "my_asr:hear", "--checks", "silence", *ONE_PROCESS, cwd=tmp_path,
-    )  # fmt: skip
+    flags = ("--infer_text", "Two blue birds.", "--infer_output_dir", "my out", *ONE_PROCESS)
+    hearing = ("--recogniser", "my_asr:hear", "--checks", "silence")
+    done = trained.speak("--stage", "3-4", *flags, *hearing, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     report = json.loads((tmp_path / "my out" / "single" / "scores.json").read_text())
     assert report["scores"]["wer"]["mean"] == pytest.approx(100 / 3, abs=1e-4)
@@ -187,11 +171,8 @@ def test_metadata_holds_every_word_and_adds_up(trained):
 def test_a_moved_experiment_speaks_a_text_byte_by_byte_without_the_data(trained, tmp_path):
     (trained.folder / "data").rename(tmp_path / "data elsewhere")
     text = """He said: "it's $5 `touch x` $(touch x) *", 'a'  b\nand went."""
-    done = trained.run(
-        "--stage", "3", "--infer_mode", "single", "--infer_text", text,
-        "--infer_expt_dir", "./ckpts/tiny voice", "--infer_output_dir", "./out put",
-        cwd=trained.folder,
-    )  # fmt: skip
+    flags = ("--infer_text", text, "--infer_output_dir", "./out put")
+    done = trained.speak(*flags, model="./ckpts/tiny voice", cwd=trained.folder)
     (tmp_path / "data elsewhere").rename(trained.folder / "data")
     assert done.returncode == 0, done.stderr
     (line,) = lines_of(trained.folder / "out put" / "single")
@@ -202,11 +183,8 @@ def test_a_moved_experiment_speaks_a_text_byte_by_byte_without_the_data(trained,
 def test_a_text_file_is_spoken_line_by_line_and_a_bad_line_is_named(trained, tmp_path):
     texts = tmp_path / "texts.txt"
     texts.write_text("Good day.\n...\nGood night.\n", encoding="utf-8")
-    done = trained.run(
-        "--stage", "3", "--infer_mode", "single", "--infer_text_file", str(texts),
-        "--infer_expt_dir", str(trained.experiment), "--infer_output_dir", str(tmp_path),
-        "--duration_control", "1.5",
-    )  # fmt: skip
+    flags = ("--infer_text_file", str(texts), "--infer_output_dir", str(tmp_path))
+    done = trained.speak(*flags, "--duration_control", "1.5")
     assert done.returncode == 1
     assert "1 of 3 texts could not be synthesised:\n  text-0002: " in done.stderr
     assert "Traceback" not in done.stderr
@@ -215,11 +193,9 @@ def test_a_text_file_is_spoken_line_by_line_and_a_bad_line_is_named(trained, tmp
 
 def test_golden_test_is_spoken_with_one_checkpoint(trained, tmp_path):
     checkpoint = next((trained.experiment / "checkpoints").glob("step-*"))
-    done = trained.run(
-        "--stage", "3", "--infer_mode", "batch", "--infer_dataset", "LJSpeech-mini",
-        "--infer_testing_set", "golden_test", "--infer_expt_dir", str(checkpoint),
-        "--infer_output_dir", str(tmp_path),
-    )  # fmt: skip
+    batch = ("--infer_mode", "batch", "--infer_dataset", "LJSpeech-mini")
+    voice = ("--infer_expt_dir", str(checkpoint), "--infer_output_dir", str(tmp_path))
+    done = trained.run("--stage", "3", *batch, "--infer_testing_set", "golden_test", *voice)
     assert done.returncode == 0, done.stderr
     assert len(lines_of(tmp_path)) == 1
 
@@ -245,22 +221,18 @@ def write_vocoder_config(folder: Path, vocoder: str) -> Path:
 
 
 @pytest.mark.parametrize("vocoder", VOCODERS)
-def test_a_vocoder_learns_from_what_the_voice_predicts_and_speaks_for_it(
-    trained, tmp_path, vocoder
-):
+def test_a_vocoder_learns_from_predicted_mels_and_speaks(trained, tmp_path, vocoder):
     config = write_vocoder_config(trained.folder, vocoder)
     recipe = trained._replace(script=EGS / "vocoder" / vocoder / "run.sh")
     words = ("--stage", "1-2", "--config", str(config), "--name", f"tuned_{vocoder}")
     done = recipe.run(*words, "--from_acoustic", str(trained.experiment))
     assert done.returncode == 0, done.stderr
-    spoken = trained.run(
-        "--stage", "3", "--infer_mode", "single", "--infer_text", "Good day.",
-        "--infer_expt_dir", str(trained.experiment), "--infer_output_dir", str(tmp_path),
-        "--vocoder_dir", str(trained.folder / "ckpts" / f"tuned_{vocoder}"),
-    )  # fmt: skip
+    tuned = str(trained.folder / "ckpts" / f"tuned_{vocoder}")
+    flags = ("--infer_output_dir", str(tmp_path), "--vocoder_dir", tuned)
+    spoken = trained.speak("--infer_text", "Good day.", *flags)
     assert spoken.returncode == 0, spoken.stderr
     (line,) = lines_of(tmp_path / "single")
     wav, _ = soundfile.read(tmp_path / "single" / line["file"])
-    assert line["vocoder"] == str(trained.folder / "ckpts" / f"tuned_{vocoder}")
+    assert line["vocoder"] == tuned
     assert np.isfinite(wav).all()
     assert len(wav) == pytest.approx(line["seconds"] * 22050, abs=2)  # written to 0.1 ms

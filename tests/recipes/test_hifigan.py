@@ -67,9 +67,8 @@ def checkpoints_of(experiment: Path) -> list[str]:
 def test_stage_3_gives_a_copy_of_every_test_recording(trained):
     result = trained.experiment / "result"
     lines = lines_of(result)
-    assert [line["id"] for line in lines] == json.loads(
-        (trained.folder / "data" / "folder" / "test.json").read_text()
-    )
+    ids = json.loads((trained.folder / "data" / "folder" / "test.json").read_text())
+    assert [line["id"] for line in lines] == ids
     assert len(lines) == 2
     for line in lines:
         info = soundfile.info(result / line["file"])
@@ -100,10 +99,8 @@ def test_the_experiment_speaks_a_folder_of_audio_at_another_rate(trained, tmp_pa
     wav, _ = soundfile.read(DEMO / "wavs" / "LJ001-0002.flac")
     (tmp_path / "my clips").mkdir()
     soundfile.write(tmp_path / "my clips" / "half the rate.wav", wav[::2], RATE // 2)
-    done = trained.run(
-        "--stage", "3", "--infer_mode", "single", "--infer_audio_dir", "my clips",
-        "--infer_expt_dir", str(trained.experiment), "--infer_output_dir", "out put", cwd=tmp_path,
-    )  # fmt: skip
+    flags = ("--infer_audio_dir", "my clips", "--infer_output_dir", "out put")
+    done = trained.speak(*flags, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "half the rate.wav: resampled from 11025 to 22050 Hz" in done.stderr
     (line,) = lines_of(tmp_path / "out put" / "single")
@@ -118,11 +115,8 @@ def test_one_checkpoint_speaks_mels_alone_and_names_the_bad_one(trained, tmp_pat
     np.save(mels / "good.npy", np.full((80, 9), -5.0, dtype=np.float32))
     np.save(mels / "bad.npy", np.full((9, 80), -5.0, dtype=np.float32))
     (checkpoint,) = checkpoints_of(trained.experiment)
-    done = trained.run(
-        "--stage", "3", "--infer_mode", "single", "--infer_feature_dir", str(mels),
-        "--infer_expt_dir", str(trained.experiment / "checkpoints" / checkpoint),
-        "--infer_output_dir", str(tmp_path),
-    )  # fmt: skip
+    flags = ("--infer_feature_dir", str(mels), "--infer_output_dir", str(tmp_path))
+    done = trained.speak(*flags, model=trained.experiment / "checkpoints" / checkpoint)
     assert done.returncode == 1
     assert "1 of 2 mels could not be synthesised:\n  bad: " in done.stderr
     assert "expected (M, T) with M 80; transpose it" in done.stderr
@@ -144,10 +138,8 @@ def test_training_goes_on_where_it_stopped_among_strange_files(trained):
 
 
 def test_a_vocoder_starts_from_the_weights_of_another_in_every_network(trained):
-    done = train(
-        trained, "--name", "tuned", "--init_from", str(trained.experiment),
-        "--set", "train.max_steps=1", "--set", "train.adam.lr=0",
-    )  # fmt: skip
+    flags = ("--set", "train.max_steps=1", "--set", "train.adam.lr=0")
+    done = train(trained, "--name", "tuned", "--init_from", str(trained.experiment), *flags)
     assert done.returncode == 0, done.stderr
     (first,) = checkpoints_of(trained.experiment)
     (tuned,) = checkpoints_of(trained.folder / "ckpts" / "tuned")

@@ -87,14 +87,10 @@ def test_two_machines_make_the_updates_of_one_with_twice_the_batch(tmp_path):
         if process is machines[1]:  # rank 0 logs for both
             assert " x 2 processes, together " in errors
     for network in ("model", "discriminator"):
-        both = [
-            load_file(
-                tmp_path / "ckpts" / name / "checkpoints/step-00000002" / f"{network}.safetensors"
-            )
-            for name in ("one", "two")
-        ]
-        for name, tensor in both[0].items():
-            assert both[1][name].allclose(tensor, rtol=0, atol=1e-5), name
+        inside = f"checkpoints/step-00000002/{network}.safetensors"
+        one, two = (load_file(tmp_path / "ckpts" / name / inside) for name in ("one", "two"))
+        for name, tensor in one.items():
+            assert two[name].allclose(tensor, rtol=0, atol=1e-5), name
 
 
 @pytest.mark.parametrize(("kind", "resumes"), [("tts", True), ("vocoder", False)])
@@ -111,17 +107,10 @@ def test_slurm_starts_each_machine_and_resumes_the_experiment_of_this_kind(tmp_p
         path.chmod(0o755)
     (tmp_path / "ckpts" / "tts" / "a" / "checkpoints" / "step-00000002").mkdir(parents=True)
     job = {"SLURM_JOB_NODELIST": "node[1-2]", "SLURM_JOB_ID": "10007", "SLURM_NNODES": "2"}
-    result = subprocess.run(
-        ["sh", REPOSITORY / "egs/_shared/slurm.sh", run.relative_to(tmp_path), "--name", "a"],
-        cwd=tmp_path,
-        env=os.environ
-        | job
-        | {"CUDA_VISIBLE_DEVICES": "0,1", "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
+    job |= {"CUDA_VISIBLE_DEVICES": "0,1", "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    words = ["sh", REPOSITORY / "egs/_shared/slurm.sh", run.relative_to(tmp_path), "--name", "a"]
+    options = {"cwd": tmp_path, "env": os.environ | job, "check": True}
+    result = subprocess.run(words, capture_output=True, text=True, **options)
     machines = "--num_machines 2 --machine_rank 1 --main_process_ip node1 --main_process_port 20007"
     resume = "--resume " if resumes else ""
     assert " ".join(result.stdout.split()) == f"--stage 2 --gpu 0,1 {machines} {resume}--name a"

@@ -55,17 +55,12 @@ def stages(calls):
     return [call[call.index("--stage") + 1] for call in calls]
 
 
-def test_the_demo_speaks_with_the_bundled_voice_and_runs_stages_1_to_3(make):
-    calls = make("demo")
+@pytest.mark.parametrize("voice", [False, True])
+def test_the_demo_speaks_with_the_bundled_voice_and_runs_or_resumes_stages_1_to_3(make, voice):
+    calls = make("demo", voice=voice)
     assert stages(calls) == ["3", "1-3"]
     assert "egs/_voices/choir" in calls[0]
-    assert "--resume" not in calls[1]
-
-
-def test_a_second_demo_goes_on_where_the_first_one_was(make):
-    calls = make("demo", voice=True)
-    assert stages(calls) == ["3", "1-3"]
-    assert "--resume" in calls[1]
+    assert ("--resume" in calls[1]) == voice
 
 
 @pytest.mark.parametrize("text", ["Hi.", 'It\'s $5 $(x) `y` "two  spaces" * # \\', "-a\nb"])

@@ -24,13 +24,9 @@ sys.argv = [module, *words]
 runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
 TOY = Path(__file__).with_name("toy")
+IN_PROCESS = {"num_worker": 0}
 SECTIONS = {
-    "train": {
-        "valid_samples": 0,
-        "score_steps": 0,
-        "tracker": "none",
-        "dataloader": {"num_worker": 0},
-    },
+    "train": {"valid_samples": 0, "score_steps": 0, "tracker": "none", "dataloader": IN_PROCESS},
     "inference": {"griffin_lim_iterations": 2},
 }
 
@@ -54,9 +50,8 @@ def tree(tmp_path_factory) -> Path:
 
 def run(place: Place, module: str, *words: object) -> Done:
     """Runs a command of the tree that holds the recipe, from a folder that is not its own."""
-    return Process(
-        "-c", COMMAND, place.script.parents[3], module, *words, folder=place.folder
-    ).finish()
+    words = ("-c", COMMAND, place.script.parents[3], module, *words)
+    return Process(*words, folder=place.folder).finish()
 
 
 def recipe(place: Place, *flags: object) -> Done:
@@ -67,10 +62,9 @@ def recipe(place: Place, *flags: object) -> Done:
 def trained(tree, tmp_path_factory) -> Place:
     """Stages 1 to 3."""
     place = prepare(tmp_path_factory.mktemp("work"), tree / "egs" / "tts" / "Toy", **SECTIONS)
+    names = ("--config", place.config.name, "--name", "tiny")
     for stage, flags in enumerate(((), (), (*TEST_SET, "--vocoder_dir", "griffin_lim")), 1):
-        done = recipe(
-            place, "--stage", stage, "--config", place.config.name, "--name", "tiny", *flags
-        )
+        done = recipe(place, "--stage", stage, *names, *flags)
         assert done.returncode == 0, done.stderr
     (place.folder / "ckpts" / "tiny").rename(place.experiment)
     return place
@@ -90,8 +84,8 @@ def test_the_recipe_trains_and_speaks_with_the_new_model(trained):
 
 
 def test_its_one_control_is_taken_and_the_others_are_refused(trained):
-    speak = ("--stage", "3", "--infer_expt_dir", str(trained.experiment), "--infer_mode", "single",
-             "--infer_text", "No.", "--vocoder_dir", "griffin_lim")  # fmt: skip
+    speak = ("--stage", "3", "--infer_expt_dir", str(trained.experiment), "--infer_mode", "single")
+    speak += ("--infer_text", "No.", "--vocoder_dir", "griffin_lim")
     for pace in ("1", "0.5"):
         spoken = recipe(trained, *speak, "--pace", pace)
         assert spoken.returncode == 0, spoken.stderr
@@ -114,10 +108,8 @@ def test_it_is_exported_and_starts_another_training(trained):
     folder = trained.folder / "exported"
     exported = run(trained, "bins.export_model", trained.experiment, folder)
     assert exported.returncode == 0, exported.stderr
-    again = recipe(
-        trained, "--stage", "2", "--config", trained.config, "--name", "again",
-        "--init_from", folder, "--set", "train.max_steps=1",
-    )  # fmt: skip
+    flags = ("--name", "again", "--init_from", folder, "--set", "train.max_steps=1")
+    again = recipe(trained, "--stage", "2", "--config", trained.config, *flags)
     assert again.returncode == 0, again.stderr
     assert "0 new" not in again.stderr
     assert "weights of" in again.stderr

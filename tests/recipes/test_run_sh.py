@@ -26,9 +26,8 @@ def recipe(planned):
     return partial(planned, RECIPE)
 
 
-each_shell = pytest.mark.parametrize(
-    "shell", ["dash", "busybox", "bash", "bash-posix"], indirect=True
-)
+SHELLS = ("dash", "busybox", "bash", "bash-posix")
+each_shell = pytest.mark.parametrize("shell", SHELLS, indirect=True)
 
 
 @pytest.fixture
@@ -53,20 +52,18 @@ def stopped(clone, shell, listening, tmp_path):
 READ = ("wavs $HOME", "my recordings", "2nd takes", "it's heard")  # folders of stage 4
 SINGLE = ("--stage", "3", "--infer_expt_dir", "org/name", "--infer_mode", "single")
 SPEAK = (*SINGLE, "--infer_text", "Hi.")
-BATCH = ("--stage", "3", "--infer_expt_dir", "org/name", "--infer_mode", "batch")
+BATCH = (*SINGLE[:-1], "batch")
 
 
 @each_shell
 def test_each_stage_runs_at_the_root_of_the_clone(script, clone):
     config = f"--config={clone / RECIPE / 'exp_config.json'}"
-    for stage, module in (("0", "bins.fetch"), ("1", "bins.preprocess")):
+    for stage, module, flags in (("0", "fetch", []), ("1", "preprocess", ["--task=tts"])):
         result = script("--stage", stage)
         assert result.code == 0
         (call,) = result.calls
-        assert call.module == module
-        assert call.arguments == [config, *([] if stage == "0" else ["--task=tts"])]
-        assert call.folder == str(clone)
-        assert call.environment["PYTHONPATH"] == str(clone)
+        assert (call.module, call.arguments) == (f"bins.{module}", [config, *flags])
+        assert call.folder == call.environment["PYTHONPATH"] == str(clone)
         assert call.environment["PYTHONUTF8"] == "1"
 
 
@@ -74,10 +71,8 @@ def test_each_stage_runs_at_the_root_of_the_clone(script, clone):
 def test_the_last_stage_replaces_the_shell_and_earlier_ones_have_processes(script):
     first, second, third = script("--stage", "0-2", "-n", "a").calls
     assert third.command[1:4] == ["-m", "bins.recipe", "tts/FastSpeech2"]
-    assert [call.command[1:3] for call in (first, second)] == [
-        ["-m", "bins.fetch"],
-        ["-m", "bins.preprocess"],
-    ]
+    assert first.command[1:3] == ["-m", "bins.fetch"]
+    assert second.command[1:3] == ["-m", "bins.preprocess"]
     assert len({call.process for call in (first, second, third)}) == 3
 
 
@@ -102,20 +97,17 @@ def test_waiting_threads_sleep_soon_unless_the_user_decides(recipe):
     assert "GOMP_SPINCOUNT" not in call.environment
 
 
-def test_training_on_several_gpus_starts_one_process_on_each(script):
+def test_training_on_several_gpus_starts_one_process_on_each_and_on_one_none(script):
+    call = script("--stage", "2", "-n", "a", FAKE_GPUS="1").calls[0]
+    assert call.environment["CUDA_VISIBLE_DEVICES"] == "0"
+    assert "ACCELERATE_USE_CPU" not in call.environment
+    assert call.command[2] == "bins.recipe"
     call = script("--stage", "2", "-n", "a", "--gpu", "0,1,2,3", FAKE_GPUS="4").calls[0]
     assert call.environment["CUDA_VISIBLE_DEVICES"] == "0,1,2,3"
     launcher = call.command[1 : call.command.index("bins.train")]
     assert launcher[:3] == ["-m", "accelerate.commands.launch", "--quiet"]
     assert " --multi_gpu --num_processes 4 --num_machines 1 " in " ".join(launcher)
     assert launcher[-1] == "-m"
-
-
-def test_training_on_one_gpu_is_one_process(script):
-    call = script("--stage", "2", "-n", "a", FAKE_GPUS="1").calls[0]
-    assert call.environment["CUDA_VISIBLE_DEVICES"] == "0"
-    assert "ACCELERATE_USE_CPU" not in call.environment
-    assert call.command[2] == "bins.recipe"
 
 
 @pytest.mark.parametrize("gpu", ["", "0", "0,1"])
@@ -127,13 +119,10 @@ def test_no_gpu_means_the_cpu_without_being_asked_twice(script, gpu):
     assert call.environment["CUDA_VISIBLE_DEVICES"] == gpu
 
 
-def test_variables_of_training_reach_no_other_stage(script):
+def test_variables_of_training_reach_no_other_stage_and_given_gpus_are_kept(recipe, script):
     train, speak = script("-s", "2-3", "-n", "a", "--gpu", "", *SPEAK[4:]).calls
     assert "ACCELERATE_USE_CPU" in train.environment
     assert "ACCELERATE_USE_CPU" not in speak.environment
-
-
-def test_gpus_that_a_scheduler_gave_are_kept(recipe):
     call = recipe("--stage", "1", CUDA_VISIBLE_DEVICES="5,6").calls[0]
     assert call.environment["CUDA_VISIBLE_DEVICES"] == "5,6"
 
@@ -162,17 +151,14 @@ def test_a_range_of_stages_runs_in_order_and_speaks_with_what_it_trained(recipe,
 
 
 def test_all_stages_end_with_scores(recipe, clone):
-    result = recipe(
-        "-s", "all", "-n", "a", "--infer_mode", "batch", "--infer_dataset", "A",
-        "--infer_testing_set", "test", "--num_workers", "2", "--set", "a.b=1",
-    )  # fmt: skip
+    batch = ("--infer_mode", "batch", "--infer_dataset", "A", "--infer_testing_set", "test")
+    result = recipe("-s", "all", "-n", "a", *batch, "--num_workers", "2", "--set", "a.b=1")
     modules = ["bins.fetch", "bins.preprocess", "bins.train", "bins.inference", "bins.evaluate"]
     assert [call.module for call in result.calls] == modules
     config = f"--config={clone / RECIPE / 'exp_config.json'}"
-    assert result.calls[-1].arguments == [
-        config, "--set=a.b=1", "--num_workers=2", "--name=a", "--infer_mode=batch",
-        "--infer_dataset=A", "--infer_testing_set=test",
-    ]  # fmt: skip
+    joined = ["--infer_mode=batch", "--infer_dataset=A", "--infer_testing_set=test"]
+    flags = [config, "--set=a.b=1", "--num_workers=2", "--name=a", *joined]
+    assert result.calls[-1].arguments == flags
 
 
 def test_every_flag_of_stage_4_reaches_python(recipe, clone, tmp_path):
@@ -180,24 +166,13 @@ def test_every_flag_of_stage_4_reaches_python(recipe, clone, tmp_path):
         (tmp_path / folder).mkdir()
     (tmp_path / "the texts").touch()
     values = {
-        "--infer_mode": "single",
-        "--infer_dataset": "a set",
-        "--infer_testing_set": "test",
-        "--recordings": "my recordings",
-        "--natural": "2nd takes",
-        "--vocoder_dir": "org/hifigan@main",
-        "--texts": "the texts",
-        "--metrics": "wer,mel_l1",
-        "--checks": "silence,words",
-        "--transcripts": "it's heard",
-        "--recogniser": "my_asr:hear",
-        "--speaker_encoder": "voices.all:encode",
-        "--copies": "no",
-        "--report_dir": "a report",
-        "--page": "no",
-        "--num_workers": "2",
-        "--infer_expt_dir": "org/name",
-        "--infer_output_dir": "wavs $HOME",
+        **{"--infer_mode": "single", "--infer_dataset": "a set", "--infer_testing_set": "test"},
+        **{"--recordings": "my recordings", "--natural": "2nd takes", "--texts": "the texts"},
+        **{"--vocoder_dir": "org/hifigan@main", "--metrics": "wer,mel_l1"},
+        **{"--checks": "silence,words", "--transcripts": "it's heard", "--copies": "no"},
+        **{"--recogniser": "my_asr:hear", "--speaker_encoder": "voices.all:encode"},
+        **{"--report_dir": "a report", "--page": "no", "--num_workers": "2"},
+        **{"--infer_expt_dir": "org/name", "--infer_output_dir": "wavs $HOME"},
     }
     given = [part for flag in values.items() for part in flag]
     joined = [f"{flag}={value}" for flag, value in values.items()]
@@ -248,17 +223,14 @@ def test_folders_to_be_scored_may_lie_at_the_root_and_one_to_be_written_does_not
     (call,) = recipe("-s", "4", "-n", "v", *flags, folder=tmp_path / "else where").calls
     assert call.arguments[-1] == "--infer_output_dir=ckpts"
     calls = recipe(*SPEAK, "-s", "3-4", *flags, folder=tmp_path / "else where").calls
-    assert {call.arguments[-1] for call in calls} == {
-        f"--infer_output_dir={tmp_path}/else where/ckpts"
-    }
+    output = f"--infer_output_dir={tmp_path}/else where/ckpts"
+    assert {call.arguments[-1] for call in calls} == {output}
     assert [call.module for call in calls] == ["bins.inference", "bins.evaluate"]
 
 
 def test_only_the_last_two_stages_get_the_folder_of_the_wavs(recipe):
-    calls = recipe(
-        "-s", "0-4", "-n", "a", "--infer_mode", "single", "--infer_text", "Hi.",
-        "--set", "a.b=1", "--infer_output_dir=out", "--set=c=--infer_output_dir=2",
-    ).calls  # fmt: skip
+    flags = ("--set", "a.b=1", "--infer_output_dir=out", "--set=c=--infer_output_dir=2")
+    calls = recipe("-s", "0-4", "-n", "a", *SPEAK[4:], *flags).calls
     counts = [sum(x.startswith("--infer_output_dir=") for x in call.arguments) for call in calls]
     assert counts == [0, 0, 0, 1, 1]
     assert all("--set=c=--infer_output_dir=2" in call.arguments for call in calls)
@@ -331,19 +303,12 @@ def test_the_locale_does_not_change_the_text(script):
 
 def test_every_flag_of_stage_3_reaches_python(recipe):
     flags = {
-        "--infer_output_dir": "/out put",
-        "--vocoder_dir": "org/hifigan@main",
-        "--speaker": "a speaker",
-        "--pitch_control": "1.2",
-        "--energy_control": "0.9",
-        "--pace": "1.25",
-        "--pitch_transform_amplify": "0",
-        "--pitch_transform_shift": "-50.5",
-        "--fade_out": "10",
-        "--seed": "7",
-        "--save_alignment": "textgrid",
+        **{"--infer_output_dir": "/out put", "--vocoder_dir": "org/hifigan@main"},
+        **{"--speaker": "a speaker", "--pitch_control": "1.2", "--energy_control": "0.9"},
+        **{"--pace": "1.25", "--pitch_transform_amplify": "0", "--pitch_transform_shift": "-50.5"},
+        **{"--fade_out": "10", "--seed": "7", "--save_alignment": "textgrid"},
     }
-    switches = ["--pitch_transform_flatten", "--pitch_transform_invert"]
+    switches = ["--pitch_transform_flatten", "--pitch_transform_invert", "--resample"]
     given = [part for flag in flags.items() for part in flag] + switches
     call = recipe(*SPEAK, *given).calls[0]
     assert call.module == "bins.inference"
@@ -365,49 +330,33 @@ def test_a_flag_that_is_not_read_beside_a_model_is_named(recipe, flag):
     assert "is not read" not in recipe("-s", "2-3", "-n", "a", *SPEAK[2:]).output
 
 
-def test_durations_have_a_factor_or_a_pace(recipe):
+def test_durations_have_a_factor_and_a_contour_is_a_ramp_or_a_file(recipe, clone):
     slower = recipe(*SPEAK, "--duration_control", "1.5").calls[0].arguments
     assert "--duration_control=1.5" in slower
     assert not any(word.startswith("--pace") for word in slower)
-
-
-def test_a_contour_is_a_ramp_or_a_file(recipe, clone):
     (clone / "my contour.txt").write_text("1")
     flag = "--pitch_transform_custom"
     ramp = recipe(*SPEAK, flag, "ramp:0.5:1.5").calls[0].arguments
     assert f"{flag}=ramp:0.5:1.5" in ramp
     file = recipe(*SPEAK, f"{flag}=my contour.txt").calls[0].arguments
     assert f"{flag}={clone / 'my contour.txt'}" in file
+    for format in EXPORT_FORMATS:
+        assert recipe(*SPEAK, "--save_alignment", format).code == 0
 
 
-def test_all_is_spoken_again_if_asked_for(recipe):
-    call = recipe(*BATCH, "--infer_dataset", "A", "--infer_testing_set", "test", "--overwrite")
-    assert "--overwrite" in call.calls[0].arguments
+def test_batch_mode_names_the_data_set_and_the_split_and_all_is_spoken_again_if_asked_for(recipe):
+    for split in ("train", "test", "golden_test"):
+        flags = ("--infer_dataset", "LJSpeech", "--infer_testing_set", split, "--overwrite")
+        call = recipe(*BATCH, *flags).calls[0]
+        assert {"--infer_dataset=LJSpeech", "--overwrite"} <= {*call.arguments}
+        assert f"--infer_testing_set={split}" in call.arguments
     again = recipe("-s", "3-4", *SPEAK[2:], "--overwrite").calls
     assert [("--overwrite" in call.arguments) for call in again] == [True, False]
 
 
-@pytest.mark.parametrize("format", EXPORT_FORMATS)
-def test_alignments_are_saved_in_every_format_that_python_has(recipe, format):
-    assert recipe(*SPEAK, "--save_alignment", format).code == 0
-
-
-def test_a_vocoder_of_another_rate_is_used_if_asked_for(recipe):
-    arguments = recipe(*SPEAK, "--resample", "--vocoder_dir", "org/hifigan").calls[0].arguments
-    assert {"--resample", "--vocoder_dir=org/hifigan"} <= {*arguments}
-
-
-def test_batch_mode_names_the_data_set_and_the_split(recipe):
-    for split in ("train", "test", "golden_test"):
-        call = recipe(*BATCH, "--infer_dataset", "LJSpeech", "--infer_testing_set", split).calls[0]
-        assert "--infer_dataset=LJSpeech" in call.arguments
-        assert f"--infer_testing_set={split}" in call.arguments
-
-
 def test_every_flag_of_stages_1_and_2_reaches_python(recipe):
-    first, second = recipe(
-        "-s", "1-2", "-n", "a", "--num_workers", "4", "--seed=3", "--resume"
-    ).calls
+    flags = ("-n", "a", "--num_workers", "4", "--seed=3", "--resume")
+    first, second = recipe("-s", "1-2", *flags).calls
     assert "--num_workers=4" in first.arguments
     assert second.arguments[-3:] == ["--name=a", "--resume", "--seed=3"]
     assert not any(word.startswith("--num_workers") for word in second.arguments)
@@ -422,16 +371,12 @@ def test_every_flag_of_stages_1_and_2_reaches_python(recipe):
     assert recipe("-s", "2", "-n", "a", "--profile").calls[0].arguments[-1] == "--profile"
 
 
-def test_overrides_are_repeatable_and_reach_every_stage(recipe):
+def test_overrides_are_repeatable_reach_every_stage_and_may_hold_what_looks_like_a_flag(recipe):
     overrides = ("--set", "a.b=two  words = $x", "-n", "a", "--set=c=-1", "--set", "d=")
-    for call in recipe("--stage", "0-2", *overrides).calls:
+    for call in recipe("--stage", "0-2", *overrides, "--set", "a=--b", "--set=c=--d").calls:
         settings = [word for word in call.arguments if word.startswith("--set=")]
-        assert settings == ["--set=a.b=two  words = $x", "--set=c=-1", "--set=d="]
-
-
-def test_a_value_may_hold_what_looks_like_a_flag(recipe):
-    call = recipe("--stage", "1", "--set", "a=--b", "--set=c=--d").calls[0]
-    assert call.arguments[1:3] == ["--set=a=--b", "--set=c=--d"]
+        expected = ["--set=a.b=two  words = $x", "--set=c=-1", "--set=d="]
+        assert settings == [*expected, "--set=a=--b", "--set=c=--d"]
 
 
 def test_a_relative_path_is_looked_for_here_and_then_at_the_root(recipe, clone, tmp_path):
@@ -458,33 +403,26 @@ def test_a_relative_path_is_looked_for_here_and_then_at_the_root(recipe, clone, 
         assert f"--infer_expt_dir={expected}" in arguments
 
 
-def test_a_relative_output_folder_starts_in_the_folder_one_is_in(recipe, clone, tmp_path):
+def test_an_output_folder_is_below_the_callers_or_left_to_the_experiment(recipe, clone, tmp_path):
     (clone / "out").mkdir()
     arguments = recipe(*SPEAK, "--infer_output_dir", "out", folder=tmp_path).calls[0].arguments
     assert f"--infer_output_dir={tmp_path}/out" in arguments
-
-
-def test_the_output_folder_is_left_to_the_experiment_unless_given(recipe):
     arguments = recipe(*SPEAK).calls[0].arguments
     assert not any("output_dir" in a or "/result" in a for a in arguments)
 
 
-@pytest.mark.parametrize("flag", ["--help", "-h"])
-def test_help_is_that_of_the_recipe_and_does_nothing_else(script, flag):
-    result = script(flag)
-    assert (result.code, result.calls) == (0, [])
-    assert "usage: sh run.sh --stage STAGES" in result.output
+def test_help_is_that_of_the_recipe_and_does_nothing_else(script):
+    for flag in ("--help", "-h"):
+        result = script(flag)
+        assert (result.code, result.calls) == (0, [])
+        assert "usage: sh run.sh --stage STAGES" in result.output
 
 
 @each_shell
-def test_a_wrong_flag_is_one_line_and_exit_code_2(script):
+def test_a_wrong_flag_or_a_python_that_is_missing_is_one_line_and_exit_code_2(script):
     result = script("--stage", "1-2", "-n", "a", "--$(touch X)\\n")
     assert (result.code, result.calls) == (2, [])
     assert result.output == "error: unknown flag --$(touch X)\\n (--help lists the flags)\n"
-
-
-@each_shell
-def test_a_python_that_is_missing_is_named(script):
     result = script("--stage", "1", PYTHON="/none/python")
     assert result.code == 2
     assert "no Python at /none/python; run make venv, or set PYTHON" in result.output
@@ -506,26 +444,17 @@ def test_a_python_without_the_packages_is_named_before_any_work(script, clone, t
 
 
 @each_shell
-def test_the_clone_may_be_run_from_inside_the_recipe_folder(clone, script):
-    result = script("--stage", "1", "-c", "exp_config_vctk.json", folder=clone / RECIPE)
-    assert f"--config={clone / RECIPE}/exp_config_vctk.json" in result.calls[0].arguments
-
-
-def test_a_config_beside_the_script_is_found_from_any_folder(clone, recipe, tmp_path):
+def test_a_config_beside_the_script_is_found_from_its_folder_and_any_other(script, clone, tmp_path):
     (tmp_path / "elsewhere").mkdir()
-    result = recipe("--stage", "1", "-c", "exp_config_vctk.json", folder=tmp_path / "elsewhere")
-    assert f"--config={clone / RECIPE}/exp_config_vctk.json" in result.calls[0].arguments
+    for folder in (clone / RECIPE, tmp_path / "elsewhere"):
+        result = script("--stage", "1", "-c", "exp_config_vctk.json", folder=folder)
+        assert f"--config={clone / RECIPE}/exp_config_vctk.json" in result.calls[0].arguments
 
 
 def test_every_script_passes_shellcheck():
     linter = Path(sys.executable).parent / "shellcheck"
     scripts = sorted((REPOSITORY / "egs").rglob("*.sh"))
     assert REPOSITORY / RECIPE / "run.sh" in scripts
-    result = subprocess.run(
-        [str(linter), "-s", "sh", "-x", *map(str, scripts)],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = [str(linter), "-s", "sh", "-x", *map(str, scripts)]
+    result = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True)
     assert result.stdout + result.stderr == ""

@@ -16,27 +16,22 @@ def recipe(planned):
 
 
 def test_all_stages_are_those_of_a_vocoder(recipe, clone):
-    result = recipe(
-        "-s", "all", "-n", "a", "--infer_mode", "batch", "--infer_dataset", "LJSpeech",
-        "--infer_testing_set", "test", "--set", "a.b=1",
-    )  # fmt: skip
+    batch = ("--infer_mode", "batch", "--infer_dataset", "A", "--infer_testing_set", "test")
+    result = recipe("-s", "all", "-n", "a", *batch, "--set", "a.b=1")
     assert result.code == 0
     modules = ["bins.fetch", "bins.preprocess", "bins.train", "bins.vocode", "bins.evaluate"]
     assert [call.module for call in result.calls] == modules
     config = f"--config={clone / RECIPE / 'exp_config.json'}"
     assert all({config, "--set=a.b=1"} <= {*call.arguments} for call in result.calls)
     assert all("--task=vocoder" in call.arguments for call in result.calls[1:3])
+    joined = [f"{flag}={value}" for flag, value in zip(batch[::2], batch[1::2], strict=True)]
     for call in result.calls[-2:]:
-        assert call.arguments == [
-            config, "--set=a.b=1", "--name=a", "--infer_mode=batch", "--infer_dataset=LJSpeech",
-            "--infer_testing_set=test",
-        ]  # fmt: skip
+        assert call.arguments == [config, "--set=a.b=1", "--name=a", *joined]
 
 
 @pytest.mark.parametrize("flag", ["--infer_audio_dir", "--infer_feature_dir"])
 def test_a_path_to_be_spoken_is_looked_for_here_and_then_at_the_root(recipe, clone, tmp_path, flag):
-    (tmp_path / "else where").mkdir()
-    (tmp_path / "else where" / "my clips").mkdir()
+    (tmp_path / "else where" / "my clips").mkdir(parents=True)
     (clone / "a clip").write_text("")
     for given, expected in (
         ("my clips", f"{tmp_path}/else where/my clips"),
@@ -57,16 +52,13 @@ def test_copies_of_the_files_of_a_user_are_scored(recipe, clone, flag):
     flags = ("-s", "3-4", "--infer_expt_dir", "org/name", "--infer_mode", "single")
     result = recipe(*flags, flag, "clips", "--infer_output_dir", "out")
     assert [call.module for call in result.calls] == ["bins.vocode", "bins.evaluate"]
-    assert result.calls[1].arguments == [
-        "--infer_expt_dir=org/name", "--infer_mode=single",
-        f"--infer_output_dir={clone}/out",
-    ]  # fmt: skip
+    expected = ["--infer_expt_dir=org/name", "--infer_mode=single"]
+    assert result.calls[1].arguments == [*expected, f"--infer_output_dir={clone}/out"]
 
 
 def test_mels_of_an_acoustic_model_are_a_matter_of_stage_1(recipe):
-    first, second = recipe(
-        "-s", "1-2", "-n", "a", "--from_acoustic", "org/voice", "--init_from", "org/hifigan"
-    ).calls
+    flags = ("--from_acoustic", "org/voice", "--init_from", "org/hifigan")
+    first, second = recipe("-s", "1-2", "-n", "a", *flags).calls
     assert "--from_acoustic=org/voice" in first.arguments
     assert "--init_from=org/hifigan" in second.arguments
     assert not any(argument.startswith("--from_acoustic") for argument in second.arguments)

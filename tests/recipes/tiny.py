@@ -6,14 +6,8 @@ import json5
 
 from tests.recipes.runs import EGS
 
-TWO_UPDATES = {
-    "batch_size": 2,
-    "cut_mel_frame": 16,
-    "max_steps": 2,
-    "valid_samples": 0,
-    "tracker": "none",
-    "dataloader": {"num_worker": 0},
-}
+TWO_UPDATES = {"batch_size": 2, "cut_mel_frame": 16, "max_steps": 2, "valid_samples": 0}
+TWO_UPDATES |= {"tracker": "none", "dataloader": {"num_worker": 0}}
 
 
 def tiny_model(name: str) -> dict[str, Any]:

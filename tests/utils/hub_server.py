@@ -100,9 +100,11 @@ class HubServer(ThreadingHTTPServer):
         self.server_close()
 
 
+@dataclass(eq=False)
 class HttpError(Exception):
-    def __init__(self, status: int, code: str = "", message: str = "") -> None:
-        self.status, self.code, self.message = status, code, message
+    status: int
+    code: str = ""
+    message: str = ""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -198,8 +200,7 @@ class Handler(BaseHTTPRequestHandler):
         if repo.gated and self.user() != OWNER:
             raise HttpError(403 if self.user() else 401, "GatedRepo", "Access is restricted")
         sha = self.commit_of(repo, revision)
-        content = repo.commits[sha].get(path)
-        if content is None:
+        if (content := repo.commits[sha].get(path)) is None:
             raise HttpError(404, "EntryNotFound", "Entry not found")
         headers = {"X-Repo-Commit": sha}
         if not is_large(path):
@@ -231,9 +232,8 @@ class Handler(BaseHTTPRequestHandler):
     def create(self):
         wanted = json.loads(self.body)
         if self.user() != OWNER:
-            raise HttpError(
-                403 if self.user() else 401, "", "You don't have the rights to create it"
-            )
+            status = 403 if self.user() else 401
+            raise HttpError(status, "", "You don't have the rights to create it")
         name = f"{wanted['organization']}/{wanted['name']}"
         answer = {"url": f"{self.server.url}/{name}", "name": name}
         if name in self.server.repos:
@@ -262,15 +262,9 @@ class Handler(BaseHTTPRequestHandler):
         rows = []
         for file in json.loads(self.body)["files"]:
             path = file["path"]
-            oid = sha256 if is_large(path) else git_oid
-            rows.append(
-                {
-                    "path": path,
-                    "uploadMode": "lfs" if is_large(path) else "regular",
-                    "shouldIgnore": False,
-                    "oid": oid(files[path]) if path in files else None,
-                }
-            )
+            mode, oid_of = ("lfs", sha256) if is_large(path) else ("regular", git_oid)
+            oid = oid_of(files[path]) if path in files else None
+            rows.append({"path": path, "uploadMode": mode, "shouldIgnore": False, "oid": oid})
         self.answer(200, {"files": rows})
 
     def lfs_batch(self, name):
@@ -292,17 +286,12 @@ class Handler(BaseHTTPRequestHandler):
         repo = self.writable(name)
         self.commit_of(repo, branch)
         rows = [json.loads(line) for line in self.body.splitlines()]
-        changes = {}
-        for row in rows[1:]:
-            value = row["value"]
-            if row["key"] == "file":
-                changes[value["path"]] = base64.b64decode(value["content"])
-            elif row["key"] == "lfsFile":
-                changes[value["path"]] = self.server.storage[value["oid"]]
-            elif row["key"] == "deletedFile":
-                changes[value["path"]] = None
-            else:
-                raise HttpError(400, "", f"unexpected {row['key']}")
+        contents = {
+            "file": lambda value: base64.b64decode(value["content"]),
+            "lfsFile": lambda value: self.server.storage[value["oid"]],
+            "deletedFile": lambda value: None,
+        }
+        changes = {r["value"]["path"]: contents[r["key"]](r["value"]) for r in rows[1:]}
         sha = repo.commit(branch, changes, rows[0]["value"]["summary"])
         url = f"{self.server.url}/{name}/commit/{sha}"
         self.answer(200, {"commitUrl": url, "commitOid": sha})

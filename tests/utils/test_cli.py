@@ -1,3 +1,4 @@
+import errno
 import io
 import os
 import signal
@@ -7,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import ROOT, python
 from utils.cli import Parser, UsageError, print_text, run, run_command
 from utils.errors import InputError
+
+FULL = OSError(errno.ENOSPC, "full", "x.pt")
 
 
 @pytest.mark.parametrize(
@@ -16,12 +20,7 @@ from utils.errors import InputError
     [
         (InputError("a.wav: 0 samples"), 1, "error: a.wav: 0 samples\n"),
         (UsageError("give --name"), 2, "error: give --name\n"),
-        (
-            OSError(28, "No space left on device", "x.pt"),
-            1,
-            "error: x.pt: No space left on device; free some space, then run the same command "
-            "again\n",
-        ),
+        (FULL, 1, "error: x.pt: full; free some space, then run the same command again\n"),
         (OSError("cannot write"), 1, "error: cannot write\n"),
         (InputError("a\x1b[2J\x07: no\n  audio\t"), 1, "error: a\\x1b[2J\\x07: no\n  audio\t\n"),
         (KeyboardInterrupt(), 130, "error: interrupted\n"),
@@ -37,48 +36,32 @@ def test_a_fault_in_the_input_is_one_line_and_an_exit_code(capsys, error, code, 
     assert capsys.readouterr() == ("", said)
 
 
-@pytest.mark.parametrize(
-    ("encoding", "shown"), [("utf-8", "caf\\udce9 ü"), ("ascii", "caf\\udce9 \\xfc")]
-)
-def test_text_that_a_terminal_cannot_show_is_escaped(monkeypatch, encoding, shown):
-    written = io.BytesIO()
-    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written, encoding=encoding))
-    print_text("caf\udce9 ü")
-    assert written.getvalue().decode() == shown
+def test_text_that_a_terminal_cannot_show_is_escaped(monkeypatch):
+    for encoding, shown in (("utf-8", "caf\\udce9 ü"), ("ascii", "caf\\udce9 \\xfc")):
+        written = io.BytesIO()
+        monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written, encoding=encoding))
+        print_text("caf\udce9 ü")
+        assert written.getvalue().decode() == shown
 
 
 @pytest.mark.parametrize("words", ["print_text('a' * 90000)", "print_bytes(bytes(90000))"])
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_full_disk_is_named_and_nothing_that_was_not_written_goes_unnoticed(
-    tmp_path, words, unbuffered
-):
-    program = (
-        "import resource\n"
-        "from utils.cli import *\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
-        f"run(lambda: {words})"
-    )
+def test_a_full_disk_is_named_and_nothing_goes_unnoticed(tmp_path, words, unbuffered):
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))"
+    program = f"{limit}\nfrom utils.cli import *\nrun(lambda: {words})"
+    options = {"env": {**os.environ, "PYTHONUNBUFFERED": unbuffered}, "cwd": ROOT, "text": True}
     with (tmp_path / "out").open("wb") as file:
-        done = subprocess.run(
-            [sys.executable, "-c", program],
-            cwd=Path(__file__).parents[2],
-            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
-            stdout=file,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        command = [sys.executable, "-c", program]
+        done = subprocess.run(command, stdout=file, stderr=subprocess.PIPE, **options)
     assert (done.returncode, done.stderr) == (1, "error: standard output: File too large\n")
 
 
-def test_a_bug_keeps_its_traceback():
+def test_a_bug_keeps_its_traceback_and_a_command_that_ends_well_returns(capsys):
     def main():
         raise ValueError("a bug of ours")
 
     with pytest.raises(ValueError, match="a bug of ours"):
         run(main)
-
-
-def test_a_command_that_ends_well_returns(capsys):
     run(lambda: None)
     assert capsys.readouterr() == ("", "")
 
@@ -138,13 +121,9 @@ def test_a_value_arrives_as_it_was_typed(text):
         given = parser.parse_args([*words, f"--repeated={text}", f"--many={text}"])
         assert (given.place, given.text) == ("p", text)
         assert given.repeated == given.many == [text]
-
-
-def test_a_value_that_starts_with_dashes_and_holds_a_space_is_no_flag():
-    parser = Parser("A command.")
-    parser.add_argument("--text")
-    assert parser.parse_args(["--text", "-- so it goes"]).text == "-- so it goes"
-    assert parser.parse_args(["--text=--so"]).text == "--so"
+    # with a space it is no flag
+    assert parser.parse_args(["p", "--repeated", "-- so it goes"]).repeated == ["-- so it goes"]
+    assert parser.parse_args(["p", "--repeated=--so"]).repeated == ["--so"]
 
 
 def test_ctrl_c_works_in_a_command_that_a_shell_started_in_the_background():
@@ -169,10 +148,7 @@ def clean_up():
     signal.raise_signal(signal.SIGINT)
     print("cleaned up")
 """
-    ended = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False
-    )
-    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "cleaned up\n", "")
+    assert python("-c", script) == (130, "cleaned up\n", "")
 
 
 def test_leaving_runs_exit_handlers_and_writes_what_was_printed():
@@ -189,10 +165,7 @@ atexit.register(print, "handled")
 print("last words")
 leave(7)
 """
-    ended = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False
-    )
-    assert (ended.returncode, ended.stdout) == (7, "last words\nhandled\n"), ended.stderr
+    assert python("-c", script) == (7, "last words\nhandled\n", "")
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
@@ -241,13 +214,8 @@ sys.exit(run_command([sys.executable, "-c", child, sys.argv[1]], os.environ))
 
 def started(ready: Path, **options) -> subprocess.Popen:
     os.mkfifo(ready)
-    parent = subprocess.Popen(
-        [sys.executable, "-c", PARENT, str(ready)],
-        cwd=Path(__file__).parents[2],
-        stdout=subprocess.PIPE,
-        text=True,
-        **options,
-    )
+    options |= {"cwd": ROOT, "stdout": subprocess.PIPE, "text": True}
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, str(ready)], **options)
     ready.read_text()  # until the child is ready
     return parent
 
@@ -279,14 +247,11 @@ def test_a_hangup_that_nohup_ignores_ends_nothing(tmp_path):
     assert (output, parent.returncode) == ("SIGTERM\n", 7)
 
 
-def test_a_command_that_a_signal_ended_has_a_code_of_its_own():
-    die = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
-    assert run_command([sys.executable, "-c", die], os.environ) == 137
-
-
-def test_handlers_are_those_of_before():
+def test_a_command_has_its_code_or_one_of_its_signal_and_handlers_are_those_of_before():
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
     assert run_command([sys.executable, "-c", "raise SystemExit(3)"], os.environ) == 3
+    die = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    assert run_command([sys.executable, "-c", die], os.environ) == 137
     assert before == (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT))
 
 

@@ -21,21 +21,20 @@ from utils.files import (
 )
 
 
-def test_a_users_path_may_begin_at_a_home(monkeypatch):
+def test_a_users_path_may_begin_at_a_home_and_has_to_be_a_name_that_a_disk_holds(monkeypatch):
     monkeypatch.setenv("HOME", "/anna")
     assert user_path("~/a") == Path("/anna/a")
     assert user_path("b/~") == Path("b/~")
     with pytest.raises(InputError, match=r"^~nobody-here/a: unknown home folder"):
         user_path("~nobody-here/a")
+    with pytest.raises(InputError, match=r"a\\x00b.txt': a file name cannot contain .* U\+0000"):
+        user_path("a\0b.txt")
 
 
-def test_json_comes_back_as_it_was(tmp_path):
+def test_json_and_its_lines_come_back_as_they_were(tmp_path):
     value = {"text": "Ünïcode \u2028 and 'quotes'", "numbers": [1, 0.1, None, True]}
     write_json(tmp_path / "new" / "a.json", value)
     assert read_json(tmp_path / "new" / "a.json") == value
-
-
-def test_json_lines_come_back_as_they_were(tmp_path):
     rows = [{"text": "a line separator \u2028 and a\nnewline"}, {"text": ""}]
     write_jsonl(tmp_path / "a.jsonl", rows)
     assert read_jsonl(tmp_path / "a.jsonl") == rows
@@ -43,6 +42,10 @@ def test_json_lines_come_back_as_they_were(tmp_path):
 
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "a.json"
+    with replacing(path) as temporary:
+        assert (temporary.suffix, temporary.parent) == (".json", tmp_path)
+        temporary.write_bytes(b"x")
+    assert path.read_bytes() == b"x"
     write_json(path, 1)
     with pytest.raises(ValueError, match="not JSON compliant"):
         write_jsonl(path, [2, float("nan")])
@@ -52,25 +55,18 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["a.json"]
 
 
-def test_the_temporary_file_has_the_same_suffix(tmp_path):
-    with replacing(tmp_path / "a.wav") as temporary:
-        assert temporary.suffix == ".wav"
-        assert temporary.parent == tmp_path
-        temporary.write_bytes(b"x")
-    assert (tmp_path / "a.wav").read_bytes() == b"x"
-
-
-@pytest.mark.parametrize("text", ["", '{"a": ', "[" * 100_000, "{'a': 1}"])
-def test_what_is_not_json_is_an_input_error_with_the_file(tmp_path, text):
-    (tmp_path / "a.json").write_text(text)
-    with pytest.raises(InputError, match=r"a\.json: not JSON"):
-        read_json(tmp_path / "a.json")
-
-
-def test_a_broken_line_is_named_by_its_number(tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"a": 1}\n{"a": \n')
-    with pytest.raises(InputError, match=r"a\.jsonl:2: not JSON"):
-        read_jsonl(tmp_path / "a.jsonl")
+def test_what_is_not_json_is_an_input_error_with_the_file_or_its_line(tmp_path):
+    for text in ("", '{"a": ', "[" * 100_000, "{'a': 1}"):
+        (tmp_path / "a.json").write_text(text)
+        with pytest.raises(InputError, match=r"a\.json: not JSON"):
+            read_json(tmp_path / "a.json")
+    for text, line, unfinished_end in (
+        ('{"a": 1}\n{"a": \n', 2, False),
+        ('{"a"\n{}\n', 1, True),  # not the last line
+    ):
+        (tmp_path / "a.jsonl").write_text(text)
+        with pytest.raises(InputError, match=rf"a\.jsonl:{line}: not JSON"):
+            read_jsonl(tmp_path / "a.jsonl", unfinished_end=unfinished_end)
 
 
 def test_a_file_that_cannot_be_read_is_an_input_error(tmp_path):
@@ -85,13 +81,6 @@ def test_a_file_that_cannot_be_read_is_an_input_error(tmp_path):
             read_text(tmp_path / "wide")
 
 
-def test_sha256_is_the_published_one(tmp_path):
-    (tmp_path / "a").write_bytes(b"abc")
-    assert sha256_of(tmp_path / "a") == (
-        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-    )
-
-
 def test_a_folder_is_synced_with_everything_in_it(tmp_path, monkeypatch):
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "b" / "c").write_text("x")
@@ -102,7 +91,14 @@ def test_a_folder_is_synced_with_everything_in_it(tmp_path, monkeypatch):
     assert sorted(synced) == sorted(path.stat().st_ino for path in everything)
 
 
-def test_a_new_folder_is_there_when_it_is_whole(tmp_path):
+def test_a_new_folder_is_there_when_it_is_whole_and_leaves_nothing_if_it_fails(tmp_path):
+    def write_half(folder):
+        (folder / "a.txt").write_text("half")
+        raise KeyError
+
+    with pytest.raises(KeyError), new_folder(tmp_path / "made") as folder:
+        write_half(folder)
+    assert list(tmp_path.iterdir()) == []
     path = tmp_path / "above" / "made"
     with new_folder(path) as folder:
         (folder / "a.txt").write_text("whole")
@@ -111,27 +107,14 @@ def test_a_new_folder_is_there_when_it_is_whole(tmp_path):
     assert [inner.name for inner in path.parent.iterdir()] == ["made"]
 
 
-def test_a_new_folder_that_fails_leaves_nothing(tmp_path):
-    def write_half(folder):
-        (folder / "a.txt").write_text("half")
-        raise KeyError
-
-    with pytest.raises(KeyError), new_folder(tmp_path / "made") as folder:
-        write_half(folder)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_new_folder_takes_the_place_of_an_empty_one_alone(tmp_path):
     with new_folder(tmp_path / "made") as folder:
         (folder / "a.txt").touch()
-    with (
-        pytest.raises(InputError, match="made exists and is not empty"),
-        new_folder(tmp_path / "made"),
-    ):
-        pass
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="file exists"), new_folder(tmp_path / "file"):
-        pass
+    for name in ("made", "file"):
+        fault = f"{name} exists and is not empty"
+        with pytest.raises(InputError, match=fault), new_folder(tmp_path / name):
+            pass
     (tmp_path / "empty").mkdir()
     with new_folder(tmp_path / "empty") as folder:
         (folder / "b.txt").touch()
@@ -139,15 +122,15 @@ def test_a_new_folder_takes_the_place_of_an_empty_one_alone(tmp_path):
     assert (tmp_path / "made" / "a.txt").exists()
 
 
-@pytest.mark.parametrize("there", [True, False])
-def test_a_new_folder_is_made_where_a_link_leads(tmp_path, there):
-    if there:
-        (tmp_path / "disk").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "disk")
-    with new_folder(tmp_path / "link") as folder:
-        (folder / "a.txt").touch()
-    assert (tmp_path / "disk" / "a.txt").exists()
-    assert (tmp_path / "link").is_symlink()
+def test_a_new_folder_is_made_where_a_link_leads(tmp_path):
+    (tmp_path / "there").mkdir()
+    for name in ("there", "missing"):
+        link = tmp_path / f"link to {name}"
+        link.symlink_to(tmp_path / name)
+        with new_folder(link) as folder:
+            (folder / "a.txt").touch()
+        assert (tmp_path / name / "a.txt").exists()
+        assert link.is_symlink()
 
 
 def test_lines_can_be_appended_and_one_that_was_interrupted_is_left_out(tmp_path):
@@ -166,13 +149,10 @@ def test_lines_can_be_appended_and_one_that_was_interrupted_is_left_out(tmp_path
         assert read_jsonl(path, unfinished_end=True) == []
 
 
-def test_a_line_that_is_not_json_is_an_error_where_it_is_not_the_last(tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"a"\n{}\n')
-    with pytest.raises(InputError, match=r"a.jsonl:1: not JSON"):
-        read_jsonl(tmp_path / "a.jsonl", unfinished_end=True)
-
-
-def test_a_digest_of_sources_depends_on_names_and_contents_and_not_on_their_order(tmp_path):
+def test_digests_are_sha256_and_of_sources_depend_on_names_and_contents_not_on_order(tmp_path):
+    (tmp_path / "a").write_bytes(b"abc")
+    published = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert sha256_of(tmp_path / "a") == published
     a, b = tmp_path / "a.py", tmp_path / "b.py"
     a.write_text("1")
     b.write_text("2")
@@ -197,8 +177,3 @@ def test_lines_are_read_one_by_one_up_to_the_one_that_is_wrong(tmp_path):
         list(iterate_jsonl(path))
     with pytest.raises(InputError, match=r"none.jsonl: No such file"):
         list(iterate_jsonl(tmp_path / "none.jsonl"))
-
-
-def test_a_file_name_that_no_disk_holds_is_refused():
-    with pytest.raises(InputError, match=r"a\\x00b.txt': a file name cannot contain .* U\+0000"):
-        user_path("a\0b.txt")

@@ -1,19 +1,17 @@
 import errno
 import logging
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import huggingface_hub
 import pytest
 from huggingface_hub import constants
 
+from tests.commands import ROOT, python
 from tests.utils.hub_server import OWNER, READER
 from utils.errors import InputError
-from utils.hub import Target, check_target, origin_of, resolve
+from utils.hub import Repository, check_target, origin_of, resolve
 
-ROOT = Path(__file__).parents[2]
 FILES = {"config.json": b"{}", "model.safetensors": bytes(range(256)) * 400, "notes.md": b"long"}
 
 
@@ -24,14 +22,6 @@ def model_files(names):
 
 def use_token(monkeypatch, token):
     monkeypatch.setenv("HF_TOKEN", token)
-
-
-def test_what_exists_here_wins_over_the_hub(hub, tmp_path):
-    (tmp_path / "org" / "name").mkdir(parents=True)
-    assert resolve("org/name", model_files).samefile(tmp_path / "org" / "name")
-    (tmp_path / "file.pt").write_bytes(b"")
-    assert resolve(tmp_path / "file.pt", model_files) == tmp_path / "file.pt"
-    assert hub.asked == []
 
 
 def test_the_files_that_were_chosen_are_fetched_once(hub, caplog):
@@ -45,13 +35,6 @@ def test_the_files_that_were_chosen_are_fetched_once(hub, caplog):
     hub.asked.clear()
     assert resolve("org/name", model_files) == folder
     assert hub.fetched() == []
-
-
-def test_the_commit_that_was_used_can_be_told_from_the_path(hub, tmp_path):
-    commit = hub.publish("org/name", {**FILES, "inner/a.json": b"[]"})
-    folder = resolve("org/name", lambda names: names)
-    assert origin_of(folder) == origin_of(folder / "inner" / "a.json") == f"org/name@{commit}"
-    assert origin_of(tmp_path) is None
 
 
 def test_a_revision_is_a_branch_or_a_commit(hub):
@@ -79,58 +62,51 @@ def test_a_new_commit_is_followed_and_only_what_changed_is_fetched(hub):
     assert not any("GET /storage" in asked for asked in hub.asked)
 
 
-def test_a_commit_that_is_in_the_cache_asks_nobody(hub):
-    commit = hub.publish("org/name", FILES)
+def test_a_commit_that_is_in_the_cache_asks_nobody_and_is_told_from_its_path(hub, tmp_path):
+    commit = hub.publish("org/name", {**FILES, "inner/a.json": b"[]"})
     folder = resolve("org/name", model_files)
     hub.asked.clear()
     assert resolve(f"org/name@{commit}", model_files) == folder
     assert hub.asked == []
-    assert (resolve(f"org/name@{commit}", lambda names: names) / "notes.md").exists()
-
-
-def test_names_are_no_patterns(hub):
-    hub.publish("org/name", {"a[1].json": b"1", "a1.json": b"2"})
-    folder = resolve("org/name", lambda _: ["a[1].json"])
+    whole = resolve(f"org/name@{commit}", lambda names: names)
+    assert (whole / "notes.md").exists()
+    assert origin_of(folder) == origin_of(whole / "inner" / "a.json") == f"org/name@{commit}"
+    assert origin_of(tmp_path) is None
+    # names are no patterns
+    hub.publish("org/other", {"a[1].json": b"1", "a1.json": b"2"})
+    folder = resolve("org/other", lambda _: ["a[1].json"])
     assert [path.name for path in folder.iterdir()] == ["a[1].json"]
 
 
 PATHS = ("ckpts/demo", "here/missing", "./org/name", "../org/name", "/org/name", "~/org", "a/b/c")
+PATHS += ("../../etc",)
 FILE_NAMES = ("org/model.safetensors", "org/g_0250.pt", "org/900000.pth.tar")
-NO_NAMES = (
-    "",
-    "name",
-    "org/name/",
-    "org/na me",
-    "org/name@",
-    "~nobody/name",
-    "org/nul\0",
-    "../../etc",
-)
+NO_NAMES = ("", "name", "org/name/", "org/na me", "org/name@", "~nobody/name", "org/nul\0")
 
 
-@pytest.mark.parametrize("reference", [*PATHS, *FILE_NAMES, *NO_NAMES])
-def test_a_missing_path_is_never_looked_for_on_the_hub(hub, tmp_path, reference):
+def test_what_exists_here_or_is_a_path_is_never_looked_for_on_the_hub(hub, tmp_path):
     (tmp_path / "here").mkdir()
-    with pytest.raises(InputError, match="no such file or folder"):
-        resolve(reference, model_files)
+    for reference in (*PATHS, *FILE_NAMES, *NO_NAMES):
+        with pytest.raises(InputError, match="no such file or folder"):
+            resolve(reference, model_files)
+    (tmp_path / "org" / "name").mkdir(parents=True)
+    assert resolve("org/name", model_files).samefile(tmp_path / "org" / "name")
+    (tmp_path / "file.pt").write_bytes(b"")
+    assert resolve(tmp_path / "file.pt", model_files) == tmp_path / "file.pt"
     assert hub.asked == []
 
 
 def test_a_name_that_is_taken_for_a_path_says_why(hub, tmp_path):
     (tmp_path / "amphion").mkdir()
-    with pytest.raises(
-        InputError, match=r"folder \(treated as a path, because amphion exists here"
+    fault = r"no such file or folder \(treated as a path"
+    for reference, message in (
+        ("amphion/hifigan_ljspeech", f"{fault}, because amphion exists here"),
+        ("ckpts/demo", fault),
+        ("org/model.pt", fault),
+        (Path("org/name"), r"^org/name: no such file or folder$"),  # which is always local
     ):
-        resolve("amphion/hifigan_ljspeech", model_files)
-    for reference in ("ckpts/demo", "org/model.pt"):
-        with pytest.raises(InputError, match=r"no such file or folder \(treated as a path"):
+        with pytest.raises(InputError, match=message):
             resolve(reference, model_files)
-    assert hub.asked == []
-
-
-def test_a_path_object_is_always_local(hub):
-    with pytest.raises(InputError, match=r"^org/name: no such file or folder$"):
-        resolve(Path("org/name"), model_files)
     assert hub.asked == []
 
 
@@ -157,30 +133,22 @@ def test_a_repository_that_is_missing_private_or_gated(hub, monkeypatch, token):
     assert (resolve("org/private", model_files) / "config.json").exists()
 
 
-def test_a_missing_revision(hub):
-    hub.publish("org/name", FILES)
-    assert "Revision Not Found" in refusal("org/name@v9")
-    assert "Revision Not Found" in refusal(f"org/name@{'0' * 40}")
-
-
-def test_a_repository_without_a_model_says_so_before_anything_is_fetched(hub):
+def test_a_missing_revision_or_model_is_named_before_anything_is_fetched(hub):
     def none(names):
         raise InputError(f"no model among {len(names)} files")
 
     hub.publish("org/name", FILES)
+    assert "Revision Not Found" in refusal("org/name@v9")
+    assert "Revision Not Found" in refusal(f"org/name@{'0' * 40}")
     with pytest.raises(InputError, match=r"^org/name: no model among 3 files$"):
         resolve("org/name", none)
     assert hub.fetched() == []
 
 
-@pytest.mark.parametrize(
-    ("status", "said"), [(503, "503 Service Unavailable"), (429, "429 Too Many Requests")]
-)
-def test_a_hub_in_trouble_is_said_and_the_cache_is_used_where_it_holds_all(
-    hub, caplog, status, said
-):
+@pytest.mark.parametrize("said", ["503 Service Unavailable", "429 Too Many Requests"])
+def test_a_hub_in_trouble_is_said_and_the_cache_is_used_where_it_holds_all(hub, caplog, said):
     hub.publish("org/name", FILES)
-    hub.failing = status
+    hub.failing = status = int(said[:3])
     with pytest.raises(InputError, match=said + ".*has no copy of it"):
         resolve("org/name", model_files)
     hub.failing = 0
@@ -263,54 +231,33 @@ def test_the_environment_decides(hub, tmp_path):
         "PYTHONPATH": str(ROOT),
         "NO_PROXY": "127.0.0.1,localhost",
     }
-
-    def run(**more):
-        command = [sys.executable, "-c", code]
-        return subprocess.run(
-            command, env=variables | more, cwd=tmp_path, capture_output=True, text=True, check=False
-        )
-
-    online = run(HF_TOKEN=OWNER)
-    assert online.stdout.strip() == str(
-        tmp_path / "home" / "hub" / "models--org--private" / "snapshots" / commit
-    )
+    online = python("-c", code, folder=tmp_path, **variables, HF_TOKEN=OWNER)
+    repository = tmp_path / "home" / "hub" / "models--org--private"
+    assert online.stdout == f"{repository / 'snapshots' / commit}\n"
     assert f"org/private: from the Hub, commit {commit}" in online.stderr
     hub.asked.clear()
-    offline = run(HF_HUB_OFFLINE="1")
+    offline = python("-c", code, folder=tmp_path, **variables, HF_HUB_OFFLINE="1")
     assert offline.stdout == online.stdout
-    assert "`HF_HUB_OFFLINE` environment variable; using the copy in the cache, commit" in (
-        offline.stderr
-    )
+    reason = "`HF_HUB_OFFLINE` environment variable; using the copy in the cache, commit"
+    assert reason in offline.stderr
     assert hub.asked == []
 
 
 def test_the_client_is_imported_only_where_it_is_needed():
     assert huggingface_hub.__version__
     code = "import sys, utils.hub; print('huggingface_hub' in sys.modules)"
-    result = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert result.stdout.strip() == "False"
+    assert python("-c", code) == (0, "False\n", "")
 
 
-@pytest.mark.parametrize("name", ["org/name", "org/name.v2_a-b", "0rg/n"])
-def test_a_name_that_the_hub_allows(name):
-    check_target(Target(name))
+def test_names_that_the_hub_allows():
+    for name in ("org/name", "org/name.v2_a-b", "0rg/n"):
+        check_target(Repository(name))
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("name", "expected the name of a repository"),
-        ("a/b/c", "the request to the Hub failed"),
-        ("org/a b", "the request to the Hub failed"),
-        ("org/a--b", "^org/a--b: the request to the Hub failed"),
-        ("org/a.git", "the request to the Hub failed"),
-        ("org/..", "the request to the Hub failed"),
-        (f"org/{'a' * 100}", "the request to the Hub failed"),
-    ],
-)
-def test_a_name_that_it_does_not_allow_is_refused_before_anybody_is_asked(hub, name, said):
-    with pytest.raises(InputError, match=said):
-        check_target(Target(name))
+def test_names_that_it_does_not_allow_are_refused_before_anybody_is_asked(hub):
+    with pytest.raises(InputError, match="expected the name of a repository"):
+        check_target(Repository("name"))
+    for name in ("a/b/c", "org/a b", "org/a--b", "org/a.git", "org/..", f"org/{'a' * 100}"):
+        with pytest.raises(InputError, match=f"^{name}: the request to the Hub failed"):
+            check_target(Repository(name))
     assert hub.asked == []

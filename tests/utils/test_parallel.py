@@ -69,21 +69,17 @@ def fail(key: str, items: Sequence[int]) -> None:
     raise OSError(28, "No space left on device", key)
 
 
-def threads_and_process(key: str, items: Sequence[int]) -> tuple[int, int]:
+def limits_and_process(key: str, items: Sequence[int]) -> tuple[str | None, int, int]:
     import torch
 
-    return torch.get_num_threads(), os.getpid()
+    return os.environ.get("OMP_NUM_THREADS"), torch.get_num_threads(), os.getpid()
 
 
-def limits_and_process(key: str, items: Sequence[int]) -> tuple[str | None, int, int]:
-    return os.environ.get("OMP_NUM_THREADS"), *threads_and_process(key, items)
-
-
-@pytest.mark.parametrize("backend", ["loky", "sequential"])
-def test_every_chunk_gives_one_result(backend):
+def test_every_chunk_gives_one_result():
     chunks = {"a": [1, 2], "b": [3], "c": []}
-    results = {done.key: done.result for done in run_chunks(add, chunks, 2, backend)}
-    assert results == {"a": 3, "b": 3, "c": 0}
+    for backend in ("loky", "sequential"):
+        results = {done.key: done.result for done in run_chunks(add, chunks, 2, backend)}
+        assert results == {"a": 3, "b": 3, "c": 0}
 
 
 @pytest.mark.parametrize("n_jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
@@ -96,19 +92,15 @@ def test_items_that_kill_their_process_are_reported_and_all_others_are_done(n_jo
 
 def test_a_single_crash_costs_no_item(tmp_path):
     chunks = {"a": [tmp_path / "crashed"], "b": []}
-    done = {
-        item.key: (item.result, item.lost) for item in run_chunks(add_after_one_crash, chunks, 2)
-    }
-    assert done == {"a": (1, ()), "b": (0, ())}
+    done = {item.key: item for item in run_chunks(add_after_one_crash, chunks, 2)}
+    found = {key: (item.result, item.lost) for key, item in done.items()}
+    assert found == {"a": (1, ()), "b": (0, ())}
 
 
-def test_crashes_without_a_guilty_item_end_with_advice(monkeypatch):
+def test_crashes_without_a_guilty_item_end_with_advice_and_errors_end_the_run(monkeypatch):
     monkeypatch.setattr(parallel, "_UNEXPLAINED_DEATHS", 1)
     with pytest.raises(InputError, match="--num_workers"):
         list(run_chunks(die_in_company, {"a": [1, 2, 3]}, 1))
-
-
-def test_what_the_function_raises_ends_the_run():
     with pytest.raises(OSError, match="No space left"):
         list(run_chunks(fail, {"a": [1]}, 2))
 
@@ -125,11 +117,17 @@ def test_a_caller_that_stops_early_waits_for_no_worker_and_gets_no_warning(recwa
     assert len(recwarn) == 0
 
 
-def test_workers_are_other_processes_with_one_thread():
+def test_workers_and_sequential_work_have_one_thread_and_restore_their_number():
+    import torch
+
     (done,) = run_chunks(limits_and_process, {"a": []}, 1)
     limit, threads, process = done.result
     assert (limit, threads) == ("1", 1)
     assert process != os.getpid()
+    before = torch.get_num_threads()
+    (done,) = run_chunks(limits_and_process, {"a": []}, 4, "sequential")
+    assert done.result[1:] == (1, os.getpid())
+    assert torch.get_num_threads() == before
 
 
 def ignores_ctrl_c(_key, _items):
@@ -141,15 +139,6 @@ def test_workers_ignore_the_ctrl_c_of_a_terminal_and_their_parent_does_not():
     get_reusable_executor().shutdown()  # processes of another test
     assert [done.result for done in run_chunks(ignores_ctrl_c, {"a": [1]}, 2)] == [True]
     assert signal.getsignal(signal.SIGINT) is before
-
-
-def test_sequential_work_uses_one_thread_and_restores_their_number():
-    import torch
-
-    before = torch.get_num_threads()
-    (done,) = run_chunks(threads_and_process, {"a": []}, 4, "sequential")
-    assert done.result == (1, os.getpid())
-    assert torch.get_num_threads() == before
 
 
 @pytest.mark.parametrize(("backend", "module"), [("dask", "distributed"), ("ray", "ray")])
@@ -170,6 +159,14 @@ def test_clusters_too_lose_only_the_items_that_kill_their_process(backend, modul
     assert done["b"].lost == (13,)
 
 
+SLOW = """
+import os, pathlib, time
+def work(key, items):
+    pathlib.Path(items[0]).write_text(str(os.getpid()))
+    time.sleep(60)
+"""
+
+
 @pytest.mark.parametrize(
     ("number", "code", "said", "names"),
     [
@@ -179,24 +176,16 @@ def test_clusters_too_lose_only_the_items_that_kill_their_process(backend, modul
     ],
 )
 def test_a_command_that_is_ended_leaves_no_workers(number, code, said, names, tmp_path):
-    (tmp_path / "slow.py").write_text(
-        "import os, pathlib, time\n"
-        "def work(key, items):\n"
-        "    pathlib.Path(items[0]).write_text(str(os.getpid()))\n"
-        "    time.sleep(60)\n"
-    )
+    (tmp_path / "slow.py").write_text(SLOW)
     pids = [tmp_path / name for name in names]
+    chunks = {str(path): [str(path)] for path in pids}
     script = (
         "import slow; from utils.cli import run; from utils.parallel import run_chunks\n"
-        f"chunks = {{path: [path] for path in {[str(path) for path in pids]}}}\n"
-        "run(lambda: list(run_chunks(slow.work, chunks, 2)))"
+        f"run(lambda: list(run_chunks(slow.work, {chunks}, 2)))"
     )
-    command = subprocess.Popen(
-        [sys.executable, "-c", script],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)])},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)])}
+    words = [sys.executable, "-c", script]
+    command = subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True)
     while not all(path.exists() and path.read_text() for path in pids):
         time.sleep(0.05)
     command.send_signal(number)

@@ -33,9 +33,8 @@ VARIANTS: dict[str, dict[str, tuple[str, ...]]] = {
             *('model.transformer.activation="mish"', "model.centred_postnet=true"),
         ),
         "own encoder": ("model.variance_predictor.own_encoder=true",),
-        "log bins": (
-            'model.variance_embedding.pitch_quantization="log"',
-            'model.variance_embedding.energy_quantization="log"',
+        "log bins": tuple(
+            f'model.variance_embedding.{what}_quantization="log"' for what in ("pitch", "energy")
         ),
     },
     "fastpitch": {

@@ -15,15 +15,9 @@ def write_model(
     folder: Path, task: str, model_type: str, sizes: object, assets: Assets, **sections: object
 ) -> nn.Module:
     """Writes an experiment; returns its network, whose weights `save_weights` writes."""
-    config = {
-        "task": task,
-        "model_type": model_type,
-        "dataset": ["tiny"],
-        "dataset_path": {"tiny": "data/tiny"},
-        "log_dir": f"ckpts/{task}",
-        "model": sizes,
-        "train": {"max_steps": 1},
-    }
+    config = {"task": task, "model_type": model_type, "model": sizes, "train": {"max_steps": 1}}
+    config |= {"dataset": ["tiny"], "dataset_path": {"tiny": "data/tiny"}}
+    config["log_dir"] = f"ckpts/{task}"
     write_json(folder / "config.json", config | sections)
     assets.save(folder)
     torch.manual_seed(0)

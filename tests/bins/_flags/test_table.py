@@ -11,41 +11,25 @@ from bins._flags.programs import PROGRAMS
 from bins._flags.table import ALL, COMMANDS, FLAGS, KINDS, command_of, flags_of_command
 from utils.cli import Parser
 
+DATA, MODEL = ["--config", __file__], ["--infer_expt_dir", "m"]
 NEEDED = {
-    "fetch": ["--config", __file__],
-    "preprocess": ["--config", __file__],
-    "train": ["--config", __file__, "--name", "a"],
-    "inference": ["--infer_expt_dir", "m", "--infer_mode"],
-    "vocode": ["--infer_expt_dir", "m", "--infer_mode"],
-    "evaluate": ["--infer_expt_dir", "m"],
+    **{"fetch": DATA, "preprocess": DATA, "train": [*DATA, "--name", "a"], "evaluate": MODEL},
+    **{"inference": [*MODEL, "--infer_mode"], "vocode": [*MODEL, "--infer_mode"]},
 }
 # a value for each flag, and flags that it needs or takes the place of
 VALUES = {
-    "gpu": "0,GPU-1a",
-    "set": "a.b=1",
-    "pace": "2",
-    "fade_out": "9",
-    "task": "tts",
-    "num_machines": "2",
-    "machine_rank": "1",
-    "main_process_port": "1",
-    "seed": "9223372036854775807",
-    "metrics": "mcd,wer",
-    "checks": "none",
-    "recogniser": "my.asr:hear",
-    "speaker_encoder": "my:encode",
-    "pitch_transform_custom": "ramp:0.5:2",
-    "pitch_transform_shift": "-500",
+    **{"gpu": "0,GPU-1a", "set": "a.b=1", "pace": "2", "fade_out": "9", "task": "tts"},
+    **{"num_machines": "2", "machine_rank": "1", "main_process_port": "1"},
+    **{"seed": "9223372036854775807", "metrics": "mcd,wer", "checks": "none"},
+    **{"recogniser": "my.asr:hear", "speaker_encoder": "my:encode"},
+    **{"pitch_transform_custom": "ramp:0.5:2", "pitch_transform_shift": "-500"},
 }
 PLACES = {"FILE": __file__, "DIR": ".", "PATH": ".", "MODEL": "org/name", "N": "3", "X": "1.5"}
-TEXT, SPLIT = ["single", "--infer_text", "Hi."], ["batch", "--infer_dataset", "A"]
+SPLIT = ["batch", "--infer_dataset", "A"]
 OTHERS = {
-    "inference": TEXT,
-    "vocode": ["single", "--infer_audio_dir", "."],
-    "infer_text_file": ["single"],
-    "infer_feature_dir": ["single"],
-    "infer_dataset": ["batch", "--infer_testing_set", "test"],
-    "infer_testing_set": SPLIT,
+    **{"inference": ["single", "--infer_text", "Hi."], "infer_text_file": ["single"]},
+    **{"vocode": ["single", "--infer_audio_dir", "."], "infer_feature_dir": ["single"]},
+    **{"infer_dataset": ["batch", "--infer_testing_set", "test"], "infer_testing_set": SPLIT},
 }
 
 

@@ -42,9 +42,9 @@ from tests.worlds.experiments import (
 from utils.config_tree import overridden
 from utils.errors import InputError
 from utils.files import write_json
-from utils.hub import Target
+from utils.hub import Repository
 
-TARGET = Target("org/voice")
+TARGET = Repository("org/voice")
 SCORES = {  # as stage 4 writes it
     **{"confidence": 0.95, "utterances": 9, "seconds": 40.5, "vocoder": "/models/v2"},
     "scores": {
@@ -95,7 +95,7 @@ def test_a_published_model_gives_the_same_samples_by_its_name(owner, voice):
 
 
 def test_discriminators_go_up_when_asked_and_come_down_for_training_alone(owner, vocoder):
-    send(vocoder, Target("org/vocoder"), with_discriminators=True)
+    send(vocoder, Repository("org/vocoder"), with_discriminators=True)
     assert "discriminator.safetensors" in owner.files("org/vocoder")
     folder = load_model("org/vocoder").folder
     assert not (folder / "discriminator.safetensors").exists()
@@ -105,7 +105,7 @@ def test_discriminators_go_up_when_asked_and_come_down_for_training_alone(owner,
     assert transfer.source.startswith("org/vocoder@")
     assert (folder / "discriminator.safetensors").exists()
     # without them, those of other weights would stay behind
-    send(vocoder, Target("org/vocoder"))
+    send(vocoder, Repository("org/vocoder"))
     assert "discriminator.safetensors" not in owner.files("org/vocoder")
     mel = torch.randn(1, MEL.n_mels, 12)
     wavs = (load_model(name).network.infer(mel) for name in (vocoder, "org/vocoder"))
@@ -292,9 +292,9 @@ def test_an_imported_model_keeps_its_story(owner, voice):
     ("change", "message"),
     [
         ({"licence": "CC BY"}, r"--license 'CC BY': expected an identifier"),
-        ({"target": Target("voice")}, "voice: expected the name of a repository"),
-        ({"target": Target("a/b/c")}, "a/b/c: the request to the Hub failed"),
-        ({"target": Target("org/a--b")}, "^org/a--b: the request to the Hub failed"),
+        ({"target": Repository("voice")}, "voice: expected the name of a repository"),
+        ({"target": Repository("a/b/c")}, "a/b/c: the request to the Hub failed"),
+        ({"target": Repository("org/a--b")}, "^org/a--b: the request to the Hub failed"),
         ({"with_discriminators": True}, "no networks for --with_discriminators"),
     ],
 )

@@ -4,17 +4,11 @@ from tools.benchmarks.page import PAGE, REPORTS, names_in, rendered
 
 
 def test_a_table_has_the_figures_of_its_report_and_the_command(tmp_path):
+    result = {"mode": "training", "model": "hifigan", "setting": "precision=bf16"}
     report = {
         "command": "python -m bins.benchmark --steps 6",
         "environment": {"device": "cpu: Zen", "threads": "1", "torch": "2.13.0"},
-        "results": [
-            {
-                "mode": "training",
-                "model": "hifigan",
-                "setting": "precision=bf16",
-                "figures": {"batch": 2.0},
-            }
-        ],
+        "results": [result | {"figures": {"batch": 2.0}}],
     }
     (tmp_path / "speed.json").write_text(json.dumps(report))
     page = "Prose.\n\n<!-- benchmark: speed -->\nold\n<!-- end of benchmark: speed -->\n\nMore.\n"

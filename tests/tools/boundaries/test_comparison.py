@@ -28,13 +28,10 @@ def test_phones_are_compared_where_both_have_as_many():
     ]
 
 
-def test_words_that_only_one_side_has_are_left_out():
+def test_words_that_only_one_side_has_and_onsets_that_are_not_known_are_left_out():
     found = alignment(("a", (0.0,)), ("mister", (0.1,)), ("cat", (0.2,)))
     known = (WordOnsets("a", (0.0,)), WordOnsets("<unk>", (0.1,)), WordOnsets("cat", (0.3,)))
     assert [onset.known_s for onset in compare(found, known)] == [0.0, 0.3]
-
-
-def test_onsets_that_are_not_known_are_left_out():
     found = alignment(("cat", (0.2, 0.3)))
     assert list(compare(found, (WordOnsets("cat", (nan, 0.3)),))) == [Onset(0.3, 0.3, False)]
 
@@ -47,8 +44,5 @@ def test_differences_are_summed_up():
     assert summary.median_ms == pytest.approx(17.5)
     assert summary.within == (0.25, 0.75, 0.75, 0.75)
     assert summary.lead_ms == pytest.approx(17.5)
-
-
-def test_what_is_found_is_rounded_as_the_reference_is():
-    (summary,) = [summarize([Onset(0.114, 0.11, False)], step_s=0.01)]
-    assert summary.median_ms == pytest.approx(0)
+    rounded = summarize([Onset(0.114, 0.11, False)], step_s=0.01)  # as the reference is
+    assert rounded.median_ms == pytest.approx(0)

@@ -17,25 +17,17 @@ def said(*events, silent=()):
     return list(_words(Speech(wav, 1000, tuple(Event(*event) for event in events))))
 
 
-def test_a_closure_belongs_to_its_stop():
-    (word,) = said((WORD, 0, 0, ""), (PHONE, 0, 0, "a"), (PHONE, 400, 0, "t"), silent=[(340, 400)])
-    assert word.starts == (0, 340)
-
-
-def test_silence_inside_the_phone_before_is_no_closure():
-    (word,) = said((WORD, 0, 0, ""), (PHONE, 0, 0, "a"), (PHONE, 400, 0, "t"), silent=[(340, 390)])
-    assert word.starts == (0, 400)
+@pytest.mark.parametrize(("end", "start"), [(400, 340), (390, 400)])  # or inside the phone before
+def test_a_closure_belongs_to_its_stop(end, start):
+    (word,) = said((WORD, 0, 0, ""), (PHONE, 0, 0, "a"), (PHONE, 400, 0, "t"), silent=[(340, end)])
+    assert word.starts == (0, start)
 
 
 def test_a_word_begins_with_its_event_and_after_a_silence_of_its_own_with_its_sound():
-    words = said(
-        (WORD, 0, 0, ""), (PHONE, 20, 0, "s"), (WORD, 300, 5, ""), (PHONE, 300, 5, ""),
-        (PHONE, 350, 5, "ˈa"),
-    )  # fmt: skip
-    assert [(word.place, word.phones, word.starts) for word in words] == [
-        (0, ("s",), (0,)),
-        (5, ("ˈa",), (350,)),
-    ]
+    second = (WORD, 300, 5, ""), (PHONE, 300, 5, ""), (PHONE, 350, 5, "ˈa")
+    words = said((WORD, 0, 0, ""), (PHONE, 20, 0, "s"), *second)
+    found = [(word.place, word.phones, word.starts) for word in words]
+    assert found == [(0, ("s",), (0,)), (5, ("ˈa",), (350,))]
 
 
 @pytest.mark.parametrize(("before", "phone"), [("n", "ˈa"), ("ɹ", "ə"), ("ˈa", "l")])

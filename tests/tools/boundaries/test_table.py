@@ -6,9 +6,8 @@ from tools.benchmarks.boundaries.table import header, rows
 
 def test_rows_have_the_columns_of_the_header():
     onsets = (Onset(0.104, 0.1, True), Onset(0.226, 0.2, False))
-    measured = Result(
-        Reference("MFA", (), "lexicon", step_s=0.01), "hmm", onsets, 1.5, 12.4, 512.0, ()
-    )
+    reference = Reference("MFA", (), "lexicon", step_s=0.01)
+    measured = Result(reference, "hmm", onsets, 1.5, 12.4, 512.0, ())
     lines = list(rows(measured))
     assert {line.count("|") for line in [*header().splitlines(), *lines]} == {13}
     assert lines[0] == (
