@@ -53,12 +53,9 @@ class WaveGlowGraph(nn.Module):
         config = self.network.config
         z = config.sigma * noise.reshape(1, -1, config.groups).mT  # (1, G, L)
         wav = self.network.inverse(z, mel)
-        if self.removed is not None:
-            wav = self._denoised(wav[0], self.removed)[None]
-        return wav.clamp(-1, 1)
-
-    def _denoised(self, wav: Tensor, removed: Tensor) -> Tensor:
-        """Subtracts the bias spectrum, as `Denoiser` does: (S,) -> (S,)."""
+        if self.removed is None:
+            return wav.clamp(-1, 1)
+        wav = wav[0]  # as by `Denoiser`
         n_fft, hop = self.network.mel.n_fft, self.network.mel.hop_length
         window, margin, S = self.network.denoiser.window, n_fft // 2, wav.shape[0]
         wav = F.pad(wav, (0, torch.sym_max(S, n_fft) - S))
@@ -68,20 +65,17 @@ class WaveGlowGraph(nn.Module):
         spectrum = self.dft(frames)
         real, imaginary = spectrum.chunk(2, dim=2)
         magnitude = (real * real + imaginary * imaginary).sqrt().clamp(min=1e-12)
-        gain = (magnitude - removed[:, None]).clamp(min=0) / magnitude
+        gain = (magnitude - self.removed[:, None]).clamp(min=0) / magnitude
         cleaned = self.dft.inverse(spectrum * torch.cat([gain, gain], 2)) * window
         weight = overlapped(window.square().expand(frames.shape[0], -1), hop)
         padded = (overlapped(cleaned, hop) / weight.clamp(min=1e-12)).flatten()
-        return padded[margin : margin + S]
+        return padded[margin : margin + S][None].clamp(-1, 1)
 
 
 def waveglow_graphs(network: WaveGlow) -> Graphs:
     """Makes the graph "vocoder"; its input "noise" has a number for each sample."""
-    mel = network.mel
-    inputs = {
-        "mel": torch.zeros(1, mel.n_mels, EXAMPLE_LENGTH),
-        "noise": torch.zeros(1, EXAMPLE_LENGTH, mel.hop_length),
-    }
+    M, hop, T = network.mel.n_mels, network.mel.hop_length, EXAMPLE_LENGTH
+    inputs = {"mel": torch.zeros(1, M, T), "noise": torch.zeros(1, T, hop)}
     lengths = {"mel": {2: "n_frames"}, "noise": {1: "n_frames"}}
     module = WaveGlowGraph(network.for_inference())
     return {"vocoder": Graph(module, inputs, ("wav",), lengths)}
@@ -145,10 +139,8 @@ class WaveGlowTask:
             wav = batch.wav[item : item + 1, : T * mel_of.config.hop_length]
             likelihood += self._likelihood(wav, mel).total
             distance += float((mel_of(self.network.infer(mel)) - mel_of(wav)).abs().mean())
-        return {
-            "nll": LossTerm(likelihood, "samples"),
-            "mel_l1": MetricTerm(distance, len(batch.ids)),
-        }
+        mel_l1 = MetricTerm(distance, len(batch.ids))
+        return {"nll": LossTerm(likelihood, "samples"), "mel_l1": mel_l1}
 
     def samples(self, batch: VocoderBatch) -> Iterator[Sample]:
         """Resynthesises the batch."""
@@ -158,11 +150,9 @@ class WaveGlowTask:
 
 def _check_hop(model: WaveGlowConfig, preprocess: PreprocessConfig) -> None:
     """Refuses frames that are no whole number of groups."""
-    if preprocess.hop_length % model.groups:
-        raise ValueError(
-            f"model.groups is {model.groups}, preprocess.hop_length is {preprocess.hop_length}; "
-            "expected a hop that is a multiple of it"
-        )
+    if (hop := preprocess.hop_length) % model.groups:
+        found = f"model.groups is {model.groups}, preprocess.hop_length is {hop}"
+        raise ValueError(f"{found}; expected a hop that is a multiple of it")
 
 
 MODEL = Model(
