@@ -99,8 +99,10 @@ def drop(values: Tensor, share: float, training: bool = True) -> Tensor:
     Srivastava et al. 2014. On a CPU the share is rounded to a multiple of 2^-16, and the mask is
     drawn as 16 random bits for each value: 0.87 million take 2.9 ms forward and back, not 6.6 ms.
     """
-    if not training or share == 0:
-        return values
+    return _dropped(values, share) if training and share > 0 else values
+
+
+def _dropped(values: Tensor, share: float) -> Tensor:
     if values.device.type != "cpu" or torch.compiler.is_compiling():
         return F.dropout(values, share)
     n_dropped = min(round(share * _LEVELS), _LEVELS - 1)

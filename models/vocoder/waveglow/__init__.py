@@ -53,9 +53,12 @@ class WaveGlowGraph(nn.Module):
         config = self.network.config
         z = config.sigma * noise.reshape(1, -1, config.groups).mT  # (1, G, L)
         wav = self.network.inverse(z, mel)
-        if self.removed is None:
-            return wav.clamp(-1, 1)
-        wav = wav[0]  # as by `Denoiser`
+        if self.removed is not None:
+            wav = self._denoised(wav[0], self.removed)[None]
+        return wav.clamp(-1, 1)
+
+    def _denoised(self, wav: Tensor, removed: Tensor) -> Tensor:
+        """Subtracts the bias spectrum, as `Denoiser` does: (S,) -> (S,)."""
         n_fft, hop = self.network.mel.n_fft, self.network.mel.hop_length
         window, margin, S = self.network.denoiser.window, n_fft // 2, wav.shape[0]
         wav = F.pad(wav, (0, torch.sym_max(S, n_fft) - S))
@@ -65,11 +68,11 @@ class WaveGlowGraph(nn.Module):
         spectrum = self.dft(frames)
         real, imaginary = spectrum.chunk(2, dim=2)
         magnitude = (real * real + imaginary * imaginary).sqrt().clamp(min=1e-12)
-        gain = (magnitude - self.removed[:, None]).clamp(min=0) / magnitude
+        gain = (magnitude - removed[:, None]).clamp(min=0) / magnitude
         cleaned = self.dft.inverse(spectrum * torch.cat([gain, gain], 2)) * window
         weight = overlapped(window.square().expand(frames.shape[0], -1), hop)
         padded = (overlapped(cleaned, hop) / weight.clamp(min=1e-12)).flatten()
-        return padded[margin : margin + S][None].clamp(-1, 1)
+        return padded[margin : margin + S]
 
 
 def waveglow_graphs(network: WaveGlow) -> Graphs:

@@ -167,9 +167,7 @@ class WaveGlow(nn.Module):
         """
         if chunk_frames is None:
             chunk_frames = _GPU_CHUNK_FRAMES if self.upsample.weight.is_cuda else _CHUNK_FRAMES
-        strength, removed = self.config.denoiser_strength, None
-        if strength > 0:
-            removed = strength * (self._hum() if self.hum is None else self.hum)
+        removed = self._removed_spectrum()
         margin = 0 if removed is None else _frames(self.mel.n_fft, self.mel)
         pieces = (piece.float() for piece in ([mel] if isinstance(mel, Tensor) else mel))
         for window in windows(pieces, chunk_frames, self.reach_frames + margin):
@@ -204,6 +202,13 @@ class WaveGlow(nn.Module):
         skipped = start % n * self.groups_per_frame
         part = torch.cat(blocks, dim=1)[:, skipped : skipped + T * self.groups_per_frame]
         return (self.config.sigma * part).to(mel.device).expand(B, -1, -1)
+
+    def _removed_spectrum(self) -> Tensor | None:
+        """Returns the spectrum to remove, (n_fft // 2 + 1, 1); None without the denoiser."""
+        strength = self.config.denoiser_strength
+        if strength == 0:
+            return None
+        return strength * (self._hum() if self.hum is None else self.hum)
 
     def _hum(self) -> Tensor:
         """Computes the spectrum of what is synthesised from a zero mel without noise."""

@@ -46,8 +46,6 @@ SIZES = {
     "Vocos": (lambda: Vocos(VocosConfig(), WIDE), pytest.approx(13.53e6, abs=1e4)),
     "WaveGlow": (lambda: WaveGlow(WaveGlowConfig(), MEL), 268_294_760 - MAGNITUDES),
 }
-
-
 NOT_EMPTY = ("FlowSpeech", "FreeVGL", "periods", "scales")  # their weights need values
 
 
@@ -81,29 +79,13 @@ REFUSED = [
     (of_fastspeech2, {"n_encoder_layers": -1}, "n_encoder_layers is -1, expected 1 or more"),
     (of_fastspeech2, {"decoder_dropout": 1.5}, "decoder_dropout is 1.5, expected a share"),
     (FastSpeech2Config, {"max_seq_len": 0}, "max_seq_len is 0, expected 1 or more"),
-    (
-        PredictorConfig,
-        {"filter_size": 0},
-        "filter_size is 0, expected 1 or more",
-    ),
+    (PredictorConfig, {"filter_size": 0}, "filter_size is 0, expected 1 or more"),
     (PredictorConfig, {"dropout": 1.0}, "dropout is 1, expected a share"),
-    (
-        PredictorConfig,
-        {"kernel_size": 4},
-        "kernel_size is 4, expected an odd number",
-    ),
+    (PredictorConfig, {"kernel_size": 4}, "kernel_size is 4, expected an odd number"),
     (PredictorConfig, {"filter_size": 15, "own_encoder": True}, "15, expected an even number"),
     (EmbeddingConfig, {"n_bins": 1}, "n_bins is 1, expected 2 or more"),
-    (
-        EmbeddingConfig,
-        {"dropout": 0.1},
-        "dropout is 0.1, but kind bins does not read",
-    ),
-    (
-        EmbeddingConfig,
-        {"kind": "convolution", "n_bins": 9},
-        "n_bins is 9, but kind con",
-    ),
+    (EmbeddingConfig, {"dropout": 0.1}, "dropout is 0.1, but kind bins does not read"),
+    (EmbeddingConfig, {"kind": "convolution", "n_bins": 9}, "n_bins is 9, but kind con"),
     (FFTConfig, {"kernel_size": 4}, "kernel_size is 4, expected an odd number"),
     (FFTConfig, {"heads": 0}, "heads is 0, expected 1 or more"),
     (FFTConfig, {"attention_dropout": 1.0}, "attention_dropout is 1, expected a share"),
