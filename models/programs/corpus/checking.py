@@ -22,6 +22,7 @@ from processors.audio.speech_level import FRAME_S, speech_frames
 from processors.records import Alignment
 from processors.text.frontend import TextFrontend
 from processors.text.symbols import PAUSES
+from processors.text.voice_phones import is_vowel
 from utils.seed import derived_seed
 
 LEAST_S = 120.0  # of speech, to train a model; of less, clips are checked by the words
@@ -29,7 +30,11 @@ _LOOK_S = 0.2  # around a clip, where the aligner learns silence and looks for t
 _NOISY = 15.0  # nats; of a larger misfit, noise at an end is cut off
 _NOISE_S = 0.5  # at an end of a clip, that is cut off; more may be a word
 _LEAST_NOISY = 6  # frames of 10 ms of noise in the first or last phone, before a pause within it
-_SOFT_S = (0.06, 0.12)  # of speech that is softer, before and after what is as loud as speech
+# Seconds of a phone that are softer than speech, at the start and at the end of a clip. Sonorants
+# are loud from start to end, but for an echo; the weakest fricatives are hardly loud at all.
+_SOFT_S, _SONORANT_S, _WEAK_S = (0.06, 0.12), (0.04, 0.07), (0.16, 0.2)
+_SONORANT = frozenset(("M", "N", "NG", "L", "R", "W", "Y", *"mnŋlɹrʁwj"))  # and vowels
+_WEAK = frozenset(("F", "TH", *"fθ"))
 _MOST_CLIPS = 400  # of the training: half an hour of speech
 
 
@@ -64,6 +69,11 @@ class Checker:
         start_s, end_s = clip.span_s(_LOOK_S)
         return from_pcm16(pcm[round(start_s * RATE) : round(end_s * RATE)]), start_s
 
+    @property
+    def has_model(self) -> bool:
+        """Whether clips are aligned with their texts."""
+        return _model_path(self.folder).exists()
+
     def __call__(self, _key: str, clips: Sequence[CorpusClip]) -> list[CorpusClip]:
         """Returns clips with their misfit and the ends of their speech, and why they do not fit.
 
@@ -75,8 +85,8 @@ class Checker:
     def _checked(self, clip: CorpusClip) -> list[CorpusClip]:
         if clip.reason:
             checked = clip
-        elif _model_path(self.folder).exists():
-            checked = self._aligned(clip)
+        elif self.has_model:
+            checked = self.align(clip)
         elif clip.misfit > MAX_MISFIT or clip.n_unrecognised:
             checked = clip._replace(reason=reason_for(clip.misfit))
         else:
@@ -86,7 +96,8 @@ class Checker:
             return [checked for part in parts for checked in self._checked(part)]
         return [checked._replace(parts=())]
 
-    def _aligned(self, clip: CorpusClip, can_trim: bool = True) -> CorpusClip:
+    def align(self, clip: CorpusClip, can_trim: bool = True) -> CorpusClip:
+        """Returns a clip with its misfit and the ends of its speech, or why it does not fit."""
         wav, offset_s = self._wav(clip)
         utterance = Utterance(
             "clip", Path(clip.recording), clip.text, clip.recording, self.language
@@ -112,7 +123,7 @@ class Checker:
         elif can_trim and worst_start_s > end_s - _NOISE_S:
             quiet = clip._replace(end_s=worst_start_s, room_end_s=worst_start_s)
         if quiet:
-            trimmed = self._aligned(quiet, can_trim=False)
+            trimmed = self.align(quiet, can_trim=False)
             if not trimmed.reason and trimmed.misfit < misfit:
                 return trimmed
         if misfit <= SUSPECT:
@@ -122,10 +133,7 @@ class Checker:
 
 
 def _span_s(alignment: Alignment, wav: np.ndarray) -> tuple[float, float]:
-    """Finds where speech starts and ends in a wav, (S,), from phones that may extend over silence.
-
-    The first and the last phone are softer than others.
-    """
+    """Finds the ends of speech in a wav, (S,), in seconds; its phones may extend over silence."""
     phones = [n for n, phone in enumerate(alignment.phones) if phone not in PAUSES]
     is_loud = speech_frames(wav, RATE)[0]  # (T,)
     edges = np.rint(alignment.boundaries_s / FRAME_S).astype(int)  # (N + 1,)
@@ -136,7 +144,15 @@ def _span_s(alignment: Alignment, wav: np.ndarray) -> tuple[float, float]:
     if not len(loud):
         return start_s, end_s
     loud_start_s, loud_end_s = loud[0] * FRAME_S, (loud[-1] + 1) * FRAME_S
-    return max(start_s, loud_start_s - _SOFT_S[0]), min(end_s, loud_end_s + _SOFT_S[1])
+    soft_start_s, soft_end_s = (_soft_s(alignment.phones[n]) for n in (phones[0], phones[-1]))
+    return max(start_s, loud_start_s - soft_start_s[0]), min(end_s, loud_end_s + soft_end_s[1])
+
+
+def _soft_s(phone: str) -> tuple[float, float]:
+    """Returns the seconds of a phone that may be soft, at the start and at the end of a clip."""
+    if phone in _WEAK:
+        return _WEAK_S
+    return _SONORANT_S if phone in _SONORANT or is_vowel(phone) else _SOFT_S
 
 
 def _n_noisy(is_loud: np.ndarray) -> int:

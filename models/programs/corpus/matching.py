@@ -205,10 +205,10 @@ class Matcher:
             gained = np.diff(np.flatnonzero(is_right)) - np.diff(matches[is_right])
             if np.abs(gained).max(initial=0) <= _MOST_GAINED:
                 misfit = round(100 * n_wrong / n_text, 1)
-        # noise next to a word that was not recognised may hold it
-        if n_before and first and self.is_noise[first - 1]:
+        # what was recognised as another word, or is noise, may hold a word that was not recognised
+        if n_before and first and self.matches[first - 1] < 0:
             before_s = words[first - 1].start_s
-        if n_after and past < len(words) and self.is_noise[past]:
+        if n_after and past < len(words) and self.matches[past] < 0:
             after_s = words[past].end_s
         return CorpusClip(
             self.recording,

@@ -36,7 +36,7 @@ from processors.records import TimedWord
 from utils.files import read_text, write_text
 
 _BLOCK_S = 300.0  # the level of speech may change during hours
-_PAUSE_FRAMES = 20  # longer than the closures of plosives
+PAUSE_S = 0.2  # longer than the closures of plosives
 _SHORTEST_FRAMES = 10  # of a piece: clicks are shorter
 _MARGIN_S = 0.15  # of silence around a piece: words may begin and end softly
 _DISCOUNT = 0.7  # of each count, for what the text does not have
@@ -54,8 +54,8 @@ class Piece(NamedTuple):
     end_s: float
 
 
-def find_pieces(pcm: np.ndarray) -> list[Piece]:
-    """Finds sound between pauses of 0.2 s by its level over 50 ms, in 16-bit samples, (S,).
+def find_pieces(pcm: np.ndarray, pause_s: float = PAUSE_S) -> list[Piece]:
+    """Finds sound between pauses by its level over 50 ms, in 16-bit samples, (S,).
 
     Levels are relative to speech and noise of each five minutes. Longer pieces than
     `LONGEST_S` are cut where they are softest.
@@ -66,7 +66,7 @@ def find_pieces(pcm: np.ndarray) -> list[Piece]:
     frames = np.flatnonzero(is_loud)
     if not len(frames):
         return []
-    gaps = np.flatnonzero(np.diff(frames) > _PAUSE_FRAMES)
+    gaps = np.flatnonzero(np.diff(frames) > round(pause_s / FRAME_S))
     starts, ends = np.r_[frames[0], frames[gaps + 1]], np.r_[frames[gaps], frames[-1]] + 1
     pieces: list[Piece] = []
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):

@@ -13,6 +13,7 @@ import soxr
 
 from models.programs.corpus.checking import LEAST_S, Checker
 from models.programs.corpus.clips import MARGIN_S, RATE, CorpusClip, write_left_out, write_page
+from models.programs.corpus.filling import Filler, find_gaps, pace_of, with_filled
 from models.programs.corpus.matching import MAX_MISFIT, Matcher
 from models.programs.corpus.recognition import (
     Recogniser,
@@ -126,6 +127,11 @@ class CorpusWriter:
             if not self._path(recording.id, "done").exists():
                 clips = tables[recording.id]
                 checked = self._in_chunks(checker, clips, lengths[recording.id], bar)
+                source = self.sources.get(recording.id)
+                if source is not None and checker.has_model:
+                    gaps = [*find_gaps(checked, source, lengths[recording.id])]
+                    filler = Filler(checker, pace_of(checked, source))
+                    checked = with_filled(checked, self._in_chunks(filler, gaps, 0, bar))
                 self._write_clips(recording, checked)
 
     def _path(self, recording: str, name: str) -> Path:

@@ -9,12 +9,9 @@ import pytest
 import soundfile
 
 from config.preprocess import CorpusConfig
-from models.programs.corpus import checking, writing
-from models.programs.corpus.checking import Checker
+from models.programs.corpus import writing
 from models.programs.corpus.clips import CorpusClip
-from models.programs.corpus.writing import _pcm
 from preprocessors.corpora import read_corpus
-from processors.alignment.textgrid import read_textgrid
 from processors.audio.loudness import loudness
 from processors.metrics.recognition.user_models import UserFunctionError
 from processors.records import TimedWord
@@ -197,61 +194,6 @@ def test_recogniser_writes_the_texts_of_recordings_without_one(recording, tmp_pa
     assert max(lengths) <= 15.2
 
 
-def test_aligner_finds_wrong_texts_and_the_ends_of_clips(tmp_path, monkeypatch):
-    monkeypatch.setattr(checking, "LEAST_S", 10.0)
-    lines = (DEMO / "metadata.csv").read_text().splitlines()
-    texts = {id: text for id, text, *_ in (line.split("|") for line in lines)}
-    clips = []
-    for id in ("LJ050-0269", "LJ002-0174", "LJ011-0202", "LJ001-0004", "LJ001-0011", "LJ001-0020"):
-        path = DEMO / "wavs" / f"{id}.flac"
-        np.save(tmp_path / f"{id}.npy", np.concatenate([*_pcm(path)]))
-        seconds = soundfile.info(path).duration
-        clips.append(CorpusClip(id, 0.1, seconds - 0.1, texts[id], 0.0, "", 0.0, seconds))
-    checker = Checker(tmp_path, "en-us")
-    assert checker.train(clips, 1)
-    distances = []
-    for clip in checker("", clips):
-        assert not clip.reason
-        grid = read_textgrid(DEMO / "TextGrid" / f"{clip.recording}.TextGrid")
-        words = [word for word in grid.words if word.text]
-        distances += [clip.start_s - words[0].start_s, clip.end_s - words[-1].end_s]
-    assert np.median(np.abs(distances)) < 0.03
-    assert np.max(np.abs(distances)) < 0.15
-    wrong = clips[0]._replace(text="Mr. Buxton's friends at once paid, and the boy was released.")
-    assert checker("", [wrong])[0].reason
-    (part,) = checker("", [wrong._replace(parts=[list(clips[0])])])  # as read from a table
-    assert (part.text, part.reason) == (clips[0].text, "")
-    clip = checker("", clips[2:3])[0]
-    pcm = np.load(tmp_path / f"{clip.recording}.npy")[round(16000 * clip.start_s) :]
-    noise = np.random.default_rng(0).normal(0, 2000, 4800).astype(np.int16)
-    np.save(tmp_path / "noisy.npy", np.concatenate([noise, pcm]))
-    end_s = 0.3 + clip.end_s - clip.start_s
-    noisy = clip._replace(recording="noisy", start_s=0.0, end_s=end_s, room_end_s=end_s + 1)
-    (trimmed,) = checker("", [noisy])
-    assert not trimmed.reason
-    assert trimmed.start_s == pytest.approx(0.3, abs=0.05)
-
-
-@pytest.mark.parametrize(
-    ("misfit", "n_unrecognised", "reason"),
-    [
-        (30.0, 0, ""),
-        (40.0, 0, "40 % of its words were recognised otherwise"),
-        (10.0, 1, "no pause around it at which the text is certain"),
-    ],
-)
-def test_without_an_aligner_clips_fit_by_their_recognised_words(
-    tmp_path, misfit, n_unrecognised, reason
-):
-    part = CorpusClip("a", 1.0, 2.0, "It is.", 0.0)
-    clip = part._replace(misfit=misfit, n_unrecognised=n_unrecognised, parts=[part])
-    checker = Checker(tmp_path, "en-us")
-    assert not checker.train([clip], 1)
-    assert checker("", [clip]) == [part if reason else clip._replace(parts=())]
-    (checked,) = checker("", [clip._replace(parts=())])
-    assert checked.reason == reason
-
-
 @pytest.mark.parametrize(
     ("files", "words", "message"),
     [
@@ -279,11 +221,3 @@ def test_refusals_name_the_file_and_the_remedy(tmp_path, files, words, message):
     assert done.returncode == 1
     assert message in done.stderr
     assert "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("levels", "n_noisy"),
-    [("######..##", 6), ("#####..###", 0), ("######....", 0), ("##########", 0), ("", 0)],
-)
-def test_noise_in_a_phone_ends_at_a_pause_after_which_the_phone_sounds(levels, n_noisy):
-    assert checking._n_noisy(np.array([level == "#" for level in levels], dtype=bool)) == n_noisy
