@@ -39,11 +39,22 @@ def voices_in(folder: Path) -> list[InstalledVoice]:
             if not isinstance(tree, dict):
                 raise InputError(f"{config}: expected an object with keys")
             weights = (*home.glob("model.safetensors"), *home.glob("checkpoints/step-*/"))
-            if tree.get("task") == "tts" and weights:
-                voices.append(_read(home, tree))
+            if tree.get("task") != "tts" or not weights:
+                continue
+            path, inference = home / "speakers.json", tree.get("inference")
+            speakers = cast("list[dict[str, Any]]", read_json(path) if path.is_file() else [])
+            voice = InstalledVoice(
+                home.name,
+                home,
+                licence_in(home / "history.json"),
+                tuple(dict.fromkeys(str(speaker["language"]) for speaker in speakers)),
+                tuple(str(speaker["name"]) for speaker in speakers),
+                str(inference.get("speaker", "")) if isinstance(inference, dict) else "",
+            )
+            voices += [voice] if voice.speakers else []
         except InputError as error:
             get_logger(__name__).warning("voice %s left out: %s", config.parent.name, error)
-    return [voice for voice in voices if voice.speakers]
+    return voices
 
 
 def installed_voices() -> list[InstalledVoice]:
@@ -65,20 +76,6 @@ def find_voice(name: str, installed: Iterable[InstalledVoice] | None = None) -> 
             " the folder of an experiment, or org/name on the Hub)"
         )
     return name
-
-
-def _read(folder: Path, config: dict[str, Any]) -> InstalledVoice:
-    path = folder / "speakers.json"
-    speakers = cast("list[dict[str, Any]]", read_json(path) if path.is_file() else [])
-    inference = config.get("inference")
-    return InstalledVoice(
-        folder.name,
-        folder,
-        licence_in(folder / "history.json"),
-        tuple(dict.fromkeys(str(speaker["language"]) for speaker in speakers)),
-        tuple(str(speaker["name"]) for speaker in speakers),
-        str(inference.get("speaker", "")) if isinstance(inference, dict) else "",
-    )
 
 
 def licence_in(history: Path) -> str:

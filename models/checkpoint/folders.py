@@ -36,8 +36,8 @@ def step_of(checkpoint: Path) -> int | None:
 
 def steps_of(folder: Path) -> list[int]:
     """Returns updates with a checkpoint folder, whole or not, ascending."""
-    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-    return sorted(int(match[1]) for name in names if (match := _NAME.fullmatch(name)))
+    matches = (_NAME.fullmatch(path.name) for path in folder.glob("step-*"))
+    return sorted(int(match[1]) for match in matches if match)
 
 
 def write_checkpoint(folder: Path, step: int, files: Mapping[str, bytes]) -> Path:
@@ -58,10 +58,11 @@ def write_checkpoint(folder: Path, step: int, files: Mapping[str, bytes]) -> Pat
         sync_folder(folder)
     except OSError as error:
         shutil.rmtree(partial, ignore_errors=True)
-        raise InputError(
-            f"{final}: the checkpoint could not be written: {error.strerror}; free disk space, then"
-            " train again (with --resume from an older checkpoint, if there is one)"
-        ) from error
+        fault = f"{final}: the checkpoint could not be written: {error.strerror}"
+        remedy = (
+            "free disk space, then train again (with --resume from an older checkpoint, if any)"
+        )
+        raise InputError(f"{fault}; {remedy}") from error
     return final
 
 
@@ -112,10 +113,8 @@ def latest_checkpoint(folder: Path, names: Collection[str] = ()) -> Path:
             return checkpoint
         faults.append(f"{checkpoint.name}: {fault}")
         get_logger(__name__).warning("%s is not used: %s", checkpoint, fault)
-    raise InputError(
-        f"{folder}: no whole checkpoint in it ({'; '.join(faults[:1]) or 'empty'}); copy one again,"
-        " or train with --restart"
-    )
+    fault = f"{folder}: no whole checkpoint in it ({'; '.join(faults[:1]) or 'empty'})"
+    raise InputError(f"{fault}; copy one again, or train with --restart")
 
 
 def remove_partial(folder: Path) -> None:

@@ -21,8 +21,8 @@ from utils.errors import InputError, listed
 from utils.hub import resolve
 
 P = TypeVar("P", bound=PurePath)
-ACCELERATE_WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # of the inference network
-RESULTS = {"log", "logs", "result", "results"}  # folders without weights
+_ACCELERATE_WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # of the inference network
+_RESULTS = {"log", "logs", "result", "results"}  # folders without weights
 
 # An experiment of Arion: published in its root, or as training left it.
 _OWN_WEIGHTS = re.compile(r"(?P<folder>(checkpoints/step-\d{8,}/)?)model\.safetensors")
@@ -53,25 +53,21 @@ def newest_in(folder: Path, names: FileNames) -> Path | None:
     homes = (folder, folder.parent) if names.below else ()
     is_experiment = any(names.settings.fullmatch(f.name) for home in homes for f in home.glob("*"))
     patterns = ("*", *names.below) if is_experiment else ("*",)
-    paths = [path for pattern in patterns for path in folder.glob(pattern) if path.is_file()]
-    try:
-        weights = newest((path.relative_to(folder) for path in paths), names)
-    except InputError as error:
-        raise InputError(f"{folder}: {error}") from error
-    return None if weights is None else folder / weights
+    paths = (path for pattern in patterns for path in folder.glob(pattern) if path.is_file())
+    return newest(paths, names, folder)
 
 
-def newest(paths: Iterable[P], names: FileNames) -> P | None:
+def newest(paths: Iterable[P], names: FileNames, folder: P | None = None) -> P | None:
     """Selects the weights with the highest number in their names; safetensors before others.
 
     Weights without a number count only if none has one. Weights in several folders, and several
-    without a number, are an InputError.
+    without a number, are an InputError, which names a local folder.
     """
     weights = [path for path in paths if names.weights.fullmatch(path.name)]
     numbers = {path: n for path in weights if (n := names.number_in(path)) is not None}
     places = {named_part(path).parent for path in numbers} or set(map(named_part, weights))
     if len(places) > 1:
-        raise several_models(places)
+        raise several_models(places, folder)
     return max(
         numbers or weights,
         key=lambda path: (numbers.get(path), named_part(path), path.suffix == ".safetensors"),
@@ -84,20 +80,20 @@ def beside(weights: Path, name: str, levels: int = 0) -> Path:
     for folder in weights.parents[: levels + 1]:
         if (folder / name).is_file():
             return folder / name
-    raise InputError(
-        f"{weights}: no {name} in its folder; copy that of its training to {weights.parent}"
-    )
+    fault = f"{weights}: no {name} in its folder"
+    raise InputError(f"{fault}; copy that of its training to {weights.parent}")
 
 
-def several_models(places: Iterable[PurePath]) -> InputError:
-    """Returns the error for several models of which none is the newest."""
-    listed = ", ".join(sorted(map(str, places)))
-    return InputError(f"several models in it ({listed}); give one of them")
+def several_models(places: Iterable[PurePath], folder: PurePath | None) -> InputError:
+    """Returns the error for several models of which none is the newest; None: on the Hub."""
+    names = sorted(str(place.relative_to(folder) if folder else place) for place in places)
+    fault = f"several models in it ({', '.join(names)}); give one of them"
+    return InputError(f"{folder}: {fault}" if folder else fault)
 
 
 def named_part(weights: P) -> P:
     """Returns the path that is named after a checkpoint: accelerate's folder, or the file."""
-    return weights.parent if weights.name in ACCELERATE_WEIGHTS else weights
+    return weights.parent if weights.name in _ACCELERATE_WEIGHTS else weights
 
 
 @dataclass(frozen=True)
@@ -116,8 +112,7 @@ class ImportedModel:
     # values of an ordinary `config.json`; messages name the file of its path, and stage 3 writes
     # `result` into the folder of that file
     tree: Tree
-    # of the inference network, by Arion's names; weight normalisation in any form; checked
-    # when the network is filled
+    # by Arion's names; weight normalisation in any form; checked when the network is filled
     tensors: dict[str, Tensor]
     weights: Path  # the file of the tensors; its folder is TrainedModel.folder
     source: str = ""  # model, project and checkpoint in one line, for the model card
@@ -126,8 +121,7 @@ class ImportedModel:
     stats: CorpusStats | None = None  # of pitch and energy, if the model has them
     unused: tuple[str, ...] = ()  # a line for each other part of the file, with the reason
     step: int | None = None  # updates of training; None if unknown
-    # reads the networks that only training needs. Not called for inference: discriminators are
-    # large
+    # reads the networks that only training needs; not for inference: discriminators are large
     training_networks: Callable[[], TrainingNetworks] = TrainingNetworks
 
     @cached_property
@@ -169,8 +163,7 @@ def find(path: Path) -> Foreign | None:
         except InputError as error:
             faults[str(error)] = None
     if len(checkpoints) > 1:
-        names = several_models(weights.relative_to(path) for weights in checkpoints)
-        raise InputError(f"{path}: {names}")
+        raise several_models(checkpoints, path)
     if faults and not checkpoints:
         raise InputError("; or ".join(faults))
     return next(iter(checkpoints.items()), None)
@@ -194,14 +187,14 @@ def fetch(reference: str | Path, *, for_training: bool = False) -> Path:
     Files on the Hub are downloaded to its cache: networks that only training needs, such as
     discriminators, with `for_training` alone.
     """
-    weights = ""
+    chosen: list[str] = []
 
     def choose(names: Sequence[str]) -> list[str]:
-        nonlocal weights
         files, weights = needed_files(names, for_training=for_training)
+        chosen.append(weights)
         return files
 
-    return resolve(reference, choose) / weights
+    return resolve(reference, choose).joinpath(*chosen)
 
 
 def needed_files(names: Sequence[str], *, for_training: bool = False) -> tuple[list[str], str]:
@@ -209,44 +202,27 @@ def needed_files(names: Sequence[str], *, for_training: bool = False) -> tuple[l
 
     Returns their names, sorted; and the weights of another project, empty for an experiment.
     """
-    if chosen := _own_files(names, for_training=for_training):
-        return sorted(chosen), ""
-    for importer in importers():
-        if selection := _foreign_files(importer.FILES, names, for_training=for_training):
-            return selection
-    raise InputError(
-        "there is no model in it: neither config.json, audio.json and model.safetensors, nor a "
-        "checkpoint of a known project with its settings; it holds "
-        f"{listed(sorted(names)) or 'nothing'}"
-    )
-
-
-def _own_files(names: Sequence[str], *, for_training: bool) -> set[str]:
-    """Returns the files of an experiment of Arion, without pickled ones; empty if it is none."""
-    folders = [match["folder"] for name in names if (match := _OWN_WEIGHTS.fullmatch(name))]
-    if not folders or not {"config.json", AUDIO} <= set(names):
-        return set()
-    folder = "" if "" in folders else max(folders, key=lambda name: (len(name), name))
-    weights = "[^/]+" if for_training else "model"
-    needed = re.compile(rf"[^/]+\.(json|txt)|{folder}([^/]+\.json|{weights}\.safetensors)")
-    return {name for name in names if needed.fullmatch(name)}
-
-
-def _foreign_files(
-    files: FileNames, names: Sequence[str], *, for_training: bool
-) -> tuple[list[str], str] | None:
-    """Returns the files of a checkpoint of another project; None if there is none of this kind."""
-    paths = [path for path in map(PurePosixPath, names) if not RESULTS & {*path.parts[:-1]}]
-    has_settings = any(files.settings.fullmatch(path.name) for path in paths)
-    weights = newest(paths, files) if has_settings else None
-    if weights is None:
-        return None
-    homes = {path.parent for path in paths if files.weights.fullmatch(path.name)}
-    older = homes - set(weights.parents)
-    chosen = {weights}
-    chosen |= {p for p in paths if _SETTINGS.fullmatch(p.name) and p.parent not in older}
-    if for_training:
-        pattern = files.discriminators.replace("{number}", weights.name.rpartition("_")[2])
-        others = [path for path in paths if path.parent == weights.parent]
-        chosen |= {path for path in others if re.fullmatch(pattern, path.name)}
-    return sorted(map(str, chosen)), str(weights)
+    own = [match["folder"] for name in names if (match := _OWN_WEIGHTS.fullmatch(name))]
+    if own and {"config.json", AUDIO} <= set(names):  # without pickled files
+        folder = "" if "" in own else max(own, key=lambda name: (len(name), name))
+        weights = "[^/]+" if for_training else "model"
+        needed = re.compile(rf"[^/]+\.(json|txt)|{folder}([^/]+\.json|{weights}\.safetensors)")
+        return sorted(filter(needed.fullmatch, names)), ""
+    paths = [path for path in map(PurePosixPath, names) if not _RESULTS & {*path.parts[:-1]}]
+    for files in (importer.FILES for importer in importers()):
+        has_settings = any(files.settings.fullmatch(path.name) for path in paths)
+        newest_weights = newest(paths, files) if has_settings else None
+        if newest_weights is None:
+            continue
+        homes = {path.parent for path in paths if files.weights.fullmatch(path.name)}
+        older = homes - set(newest_weights.parents)
+        chosen = {p for p in paths if _SETTINGS.fullmatch(p.name) and p.parent not in older}
+        if for_training:
+            number = newest_weights.name.rpartition("_")[2]
+            pattern = re.compile(files.discriminators.replace("{number}", number))
+            near = (path for path in paths if path.parent == newest_weights.parent)
+            chosen |= {path for path in near if pattern.fullmatch(path.name)}
+        return sorted(map(str, chosen | {newest_weights})), str(newest_weights)
+    known = "config.json, audio.json and model.safetensors, nor a checkpoint of a known project"
+    fault = f"there is no model in it: neither {known} with its settings"
+    raise InputError(f"{fault}; it holds {listed(sorted(names)) or 'nothing'}")

@@ -20,7 +20,6 @@ from utils.errors import InputError, listed
 from utils.files import read_json, read_text, write_json, write_text
 
 HISTORY = "history.json"
-
 UNKNOWN = "unknown"  # the identifier of the Hub for a licence that is not given
 _NOTES = "\n## Notes\n"  # text of the user follows, and is kept
 _FIRST_NOTE = "The licence of the recordings and the consent of their speakers limit its use.\n"
@@ -136,17 +135,17 @@ class Card:
 
 
 def write_card(folder: Path, card: Card, notes_from: Path | None = None) -> None:
-    """Writes README.md of a model and its history; keeps the notes in it, or in `notes_from`."""
+    """Writes README.md of a model and its history; keeps the user's notes in it or `notes_from`."""
     replace(card.history, recordings_licences=_recordings_licences(card)).save(folder)
-    notes = notes_in((notes_from or folder) / "README.md")
-    write_text(folder / "README.md", card_text(card, notes))
+    path = (notes_from or folder) / "README.md"
+    notes = read_text(path).partition(_NOTES)[2].lstrip("\n") if path.exists() else ""
+    write_text(folder / "README.md", card_text(card, notes or _FIRST_NOTE))
 
 
 def update_card(folder: Path, card: Card, position: Position, losses: Mapping[str, float]) -> None:
     """Writes the card of an experiment and its history while it is trained.
 
-    Args:
-        losses: Losses and scores of the last validation, by name; others are those of `card`.
+    `losses` are losses and scores of the last validation; others are those of the card.
     """
     measured = {**card.history.losses, **losses}
     finite = {name: value for name, value in measured.items() if math.isfinite(value)}
@@ -155,23 +154,21 @@ def update_card(folder: Path, card: Card, position: Position, losses: Mapping[st
     write_card(folder, replace(card, history=history))
 
 
-def notes_in(path: Path) -> str:
-    """Reads the user's notes: the text of a card below its heading `Notes`."""
-    if not path.exists():
-        return _FIRST_NOTE
-    return read_text(path).partition(_NOTES)[2].lstrip("\n") or _FIRST_NOTE
-
-
 def card_text(card: Card, notes: str = _FIRST_NOTE) -> str:
     """Formats a card as Markdown under a header in YAML."""
-    mel = card.assets.mel
-    use = _USE_VOICE if card.config.task == "tts" else _USE_VOCODER
+    mel, history = card.assets.mel, card.history
+    use, role = (_USE_VOICE, "voice") if card.config.task == "tts" else (_USE_VOCODER, "vocoder")
+    updates = "" if history.step is None else f" for {history.step} updates"
+    summary = f"{card.config.model_type}, a {role}, trained with Arion{updates}."
+    if history.imported_from:
+        importer = "imported into Arion by `python -m bins.import_checkpoint`"
+        summary = f"A {role}: {history.imported_from}; {importer}."
     rows = {name: " ".join(value.split()).replace("|", "\\|") for name, value in _rows(card)}
     return _TEXT.format(
         # every JSON value is a YAML value, whatever characters the user's names hold
         header="\n".join(f"{key}: {json.dumps(value)}" for key, value in _header(card) if value),
         title=card.name.rpartition("/")[2],
-        summary=_summary(card),
+        summary=summary,
         table="\n".join(f"| {name} | {value} |" for name, value in rows.items() if value),
         use=use.format(name=card.name, n_mels=mel.n_mels, hop=mel.hop_length),
         notes=f"{_NOTES}\n{notes}",
@@ -209,16 +206,6 @@ def _header(card: Card) -> Iterator[tuple[str, str | Sequence[str]]]:
     yield "base_model", base["repo"] if base else ""
 
 
-def _summary(card: Card) -> str:
-    """Returns what the model is, in a sentence."""
-    history, role = card.history, "voice" if card.config.task == "tts" else "vocoder"
-    if history.imported_from:
-        importer = "imported into Arion by `python -m bins.import_checkpoint`"
-        return f"A {role}: {history.imported_from}; {importer}."
-    updates = "" if history.step is None else f" for {history.step} updates"
-    return f"{card.config.model_type}, a {role}, trained with Arion{updates}."
-
-
 def _rows(card: Card) -> Iterator[tuple[str, str]]:
     """Yields rows of the table; those without a value are left out."""
     history, assets, mel = card.history, card.assets, card.assets.mel
@@ -229,19 +216,16 @@ def _rows(card: Card) -> Iterator[tuple[str, str]]:
     lacking = (m for m in PUNCTUATION_PAUSES if trained is not None and m not in trained)
     yield "not trained on", " ".join(f"`{mark[1]}`" for mark in lacking)
     yield "audio", f"{mel.sample_rate} Hz"
-    yield (
-        "mel",
-        f"{mel.n_mels} bands, {mel.f_min:g} to {mel.f_max:g} Hz, n_fft {mel.n_fft}, window "
-        f"{mel.win_length}, hop {mel.hop_length}, padding {mel.padding}, natural logarithm",
-    )
+    bands = f"{mel.n_mels} bands, {mel.f_min:g} to {mel.f_max:g} Hz, n_fft {mel.n_fft}"
+    frames = f"window {mel.win_length}, hop {mel.hop_length}, padding {mel.padding}"
+    yield "mel", f"{bands}, {frames}, natural logarithm"
     if history.mels_from:
         yield "mels", f"predicted by {history.mels_from} from the true durations, pitch and energy"
     yield "initialised from", history.initialised_from
     yield "updates", "" if history.step is None else str(history.step)
     if (decay := card.config.train.ema_decay) and card.config.inference.ema:
         yield "weights", f"moving average over the updates, decay {decay:g}"
-    losses = (f"{name} {value:.4g}" for name, value in history.losses.items())
-    yield "validation", ", ".join(losses)
+    yield "validation", ", ".join(f"{name} {loss:.4g}" for name, loss in history.losses.items())
     if history.best is not None:
         later = "; later ones are worse" if (history.step or 0) > (history.best_step or 0) else ""
         best = f"update {history.best_step}, by its validation loss of {history.best:.4g}{later}"

@@ -1,7 +1,7 @@
 """Loads trained models from disk or the Hub, those of other projects included."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, cast
@@ -15,7 +15,7 @@ from models.base.devices import resolved_device
 from models.base.registry import config_of, model_of
 from models.checkpoint import foreign
 from models.checkpoint.folders import MANIFEST, checksums_in, fault_of, latest_checkpoint, step_of
-from models.checkpoint.foreign import Foreign, Importer, fetch
+from models.checkpoint.foreign import Foreign, fetch
 from models.checkpoint.tensors import misfits, read_tensors
 from modules.layers.normalisation import adapt_weight_norm
 from modules.mel import MelConfig
@@ -110,9 +110,8 @@ class TrainedModel:
         try:
             return self.speakers[find_speaker(chosen, self.speakers)].name
         except InputError as error:
-            raise InputError(
-                f"{self.tree.path}: {error}; correct or remove its inference.speaker"
-            ) from error
+            fault = f"{self.tree.path}: {error}"
+            raise InputError(f"{fault}; correct or remove its inference.speaker") from error
 
     @property
     def origin(self) -> str:
@@ -146,8 +145,21 @@ def open_model(reference: str | Path, overrides: Sequence[str] = ()) -> TrainedM
     Weights of Arion are not read yet; checkpoints of other projects are read whole.
     """
     path = fetch(reference)
-    checkpoint = foreign_checkpoint(path)
-    return _of_an_experiment(path, overrides) if checkpoint is None else _imported(*checkpoint)
+    if (checkpoint := foreign_checkpoint(path)) is None:
+        return _of_an_experiment(path, overrides)
+    weights, importer = checkpoint
+    model = importer.read(weights)
+    get_logger(__name__).info("%s: %s", model.weights, model.source)
+    unused = [model]  # the first use takes it, so that inference does not keep it in memory
+
+    def stored(name: str) -> dict[str, Tensor] | None:
+        read = unused.pop() if unused else importer.read(weights)
+        if name == INFERENCE_NETWORK:
+            return read.tensors
+        return read.training_networks().tensors.get(name)
+
+    config = config_of(model.tree)
+    return TrainedModel(model.tree, config, model.assets, model.weights, model.step, stored)
 
 
 def foreign_checkpoint(path: Path) -> Foreign | None:
@@ -167,17 +179,21 @@ def _of_an_experiment(path: Path, overrides: Sequence[str]) -> TrainedModel:
     if home is None:
         raise InputError(f"{folder}: no {CONFIG} next to {WEIGHTS} or in the experiment's folder")
     tree, config = read_config(home)
-    weights = _chosen_weights(folder, config_of(overridden(tree, overrides)))
-    assets, mel = load_assets(home), asdict(config.preprocess.mel)
-    if changed := [
-        f"{key} {value} and {mel[key]}"
-        for key, value in asdict(assets.mel).items()
-        if value != mel[key]
-    ]:
-        raise InputError(
-            f"{home}: {AUDIO} and {CONFIG} differ: {', '.join(changed)}; copy both again from the"
-            " experiment"
-        )
+    weights = folder / WEIGHTS
+    if not config_of(overridden(tree, overrides)).inference.ema:  # else a moving average, if any
+        weights = folder / RAW_WEIGHTS
+        if not weights.is_file():
+            raise InputError(
+                f"{folder}: inference.ema is false, but {RAW_WEIGHTS}, the weights before "
+                "averaging, is not in it; published models do not have it. Remove inference.ema"
+            )
+        if (folder / MANIFEST).is_file() and (fault := fault_of(folder, (RAW_WEIGHTS,))):
+            raise InputError(f"{folder}: {fault}; use another checkpoint")
+        get_logger(__name__).info("inference.ema is false: %s", weights)
+    assets = load_assets(home)
+    if changed := assets.mel.differences(config.preprocess.mel):
+        fault = f"{home}: {AUDIO} and {CONFIG} differ: {', '.join(changed)}"
+        raise InputError(f"{fault}; copy both again from the experiment")
 
     def stored(name: str) -> dict[str, Tensor] | None:
         file = weights if name == INFERENCE_NETWORK else folder / f"{name}.safetensors"
@@ -186,56 +202,22 @@ def _of_an_experiment(path: Path, overrides: Sequence[str]) -> TrainedModel:
     return TrainedModel(tree, config, assets, weights, step_of(folder), stored)
 
 
-def _imported(weights: Path, importer: Importer) -> TrainedModel:
-    model = importer.read(weights)
-    get_logger(__name__).info("%s: %s", model.weights, model.source)
-    unused = [model]  # the first use takes it, so that inference does not keep it in memory
-
-    def stored(name: str) -> dict[str, Tensor] | None:
-        read = unused.pop() if unused else importer.read(weights)
-        if name == INFERENCE_NETWORK:
-            return read.tensors
-        return read.training_networks().tensors.get(name)
-
-    config = config_of(model.tree)
-    return TrainedModel(model.tree, config, model.assets, model.weights, model.step, stored)
-
-
 def read_config(home: Path) -> tuple[Tree, Config]:
     """Reads the config of an experiment, as it is and checked."""
     tree = read_tree(home / CONFIG)
     return tree, config_of(tree)
 
 
-def _chosen_weights(folder: Path, config: Config) -> Path:
-    """Returns the file with the weights for synthesis: their moving average, if there is one."""
-    if config.inference.ema:
-        return folder / WEIGHTS
-    raw = folder / RAW_WEIGHTS
-    if not raw.is_file():
-        raise InputError(
-            f"{folder}: inference.ema is false, but {RAW_WEIGHTS}, the weights before averaging, "
-            "is not in it; published models do not have it. Remove inference.ema"
-        )
-    if (folder / MANIFEST).is_file() and (fault := fault_of(folder, (RAW_WEIGHTS,))):
-        raise InputError(f"{folder}: {fault}; use another checkpoint")
-    get_logger(__name__).info("inference.ema is false: %s", raw)
-    return raw
-
-
 def load_assets(home: Path) -> Assets:
     """Reads the assets of an experiment; refuses files that changed since they were written."""
     listed = checksums_in(home)
     if not listed and (home / MANIFEST).is_file():
-        raise InputError(
-            f"{home / MANIFEST} lists no file; copy it again, or delete it to load the files as"
-            " they are"
-        )
+        remedy = "copy it again, or delete it to load the files as they are"
+        raise InputError(f"{home / MANIFEST} lists no file; {remedy}")
     names = [name for name in ASSET_FILES if name in listed]
     if names and (fault := fault_of(home, names)):
-        raise InputError(
-            f"{home}: {fault}; copy the file again, or delete {MANIFEST} if you changed it yourself"
-        )
+        remedy = f"copy the file again, or delete {MANIFEST} if you changed it yourself"
+        raise InputError(f"{home}: {fault}; {remedy}")
     if CONFIG in listed and (fault := fault_of(home, (CONFIG,))):
         get_logger(__name__).info("%s: %s; it is used as it is", home, fault)
     return Assets.load(home)
@@ -243,29 +225,22 @@ def load_assets(home: Path) -> Assets:
 
 def _find_weights(path: Path) -> Path:
     """Returns the folder of model.safetensors: given itself, as a file, or as an experiment."""
-    if path.is_file():
-        if path.suffix in (".pt", ".pth", ".tar"):
-            read_pickled(path)  # explains a damaged file
-        if path.name != WEIGHTS:
-            raise _no_model(path)
-        path = path.parent
-    if not (path / WEIGHTS).is_file():
-        checkpoints = path if path.resolve().name == CHECKPOINTS else path / CHECKPOINTS
+    if path.is_file() and path.suffix in (".pt", ".pth", ".tar"):
+        read_pickled(path)  # explains a damaged file
+    folder = path.parent if path.is_file() and path.name == WEIGHTS else path
+    if not (folder / WEIGHTS).is_file():
+        checkpoints = folder if folder.resolve().name == CHECKPOINTS else folder / CHECKPOINTS
         if not checkpoints.is_dir():
-            raise _no_model(path)
+            raise InputError(
+                f"{path}: neither an experiment nor a folder with {WEIGHTS}, nor a checkpoint of "
+                f"another project: {foreign.kinds()}; of one in a folder below it, give the path"
+            )
         return latest_checkpoint(checkpoints, (WEIGHTS,))
     # weights of an experiment that were copied next to its other files are in no manifest
-    is_listed = step_of(path) is not None or WEIGHTS in checksums_in(path)
-    if (path / MANIFEST).is_file() and is_listed and (fault := fault_of(path, (WEIGHTS,))):
-        raise InputError(f"{path}: {fault}; use another checkpoint")
-    return path
-
-
-def _no_model(path: Path) -> InputError:
-    return InputError(
-        f"{path}: neither an experiment nor a folder with {WEIGHTS}, nor a checkpoint of another "
-        f"project: {foreign.kinds()}; of one in a folder below it, give the path"
-    )
+    is_listed = step_of(folder) is not None or WEIGHTS in checksums_in(folder)
+    if (folder / MANIFEST).is_file() and is_listed and (fault := fault_of(folder, (WEIGHTS,))):
+        raise InputError(f"{folder}: {fault}; use another checkpoint")
+    return folder
 
 
 def _homes(folder: Path) -> Iterator[Path]:

@@ -16,7 +16,7 @@ from models.checkpoint import history, loading
 from models.checkpoint.folders import MANIFEST, write_manifest
 from models.checkpoint.foreign import fetch, kinds
 from models.checkpoint.loading import CONFIG, WEIGHTS, TrainedModel, load_model
-from models.checkpoint.tensors import in_8_bits, in_16_bits
+from models.checkpoint.tensors import in_8_bits, in_16_bits, not_finite
 from modules.layers.normalisation import adapt_weight_norm
 from utils.config import to_plain
 from utils.errors import InputError
@@ -25,9 +25,9 @@ from utils.hub import Target, check_target, push
 from utils.logging import get_logger
 
 CARD = "README.md"
-_NETWORKS = (WEIGHTS, "discriminator.safetensors", "aligner.safetensors")
 # A push removes these files of an earlier push unless it has them: they would be loaded, too.
-_REPLACED = {*_NETWORKS, CONFIG, *ASSET_FILES, MANIFEST, CARD, history.HISTORY, SCORES}
+_REPLACED = {WEIGHTS, "discriminator.safetensors", "aligner.safetensors", CONFIG, *ASSET_FILES}
+_REPLACED |= {MANIFEST, CARD, history.HISTORY, SCORES}
 _CONTIGUOUS = torch.contiguous_format
 _LICENCE = re.compile(r"[a-z0-9][a-z0-9.+-]*")
 # beginnings of paths of this machine, on POSIX and Windows; "/" alone is a delimiter
@@ -53,16 +53,12 @@ def export_experiment(
         weights: How they are stored, with weight normalisation folded; None: the file is copied.
     """
     if licence is not None and not _LICENCE.fullmatch(licence):
-        raise InputError(
-            f"--license {licence!r}: expected an identifier of the Hub, such as cc-by-4.0, mit, "
-            "apache-2.0 or cc0-1.0"
-        )
+        known = "such as cc-by-4.0, mit, apache-2.0 or cc0-1.0"
+        raise InputError(f"--license {licence!r}: expected an identifier of the Hub, {known}")
     if experiment.exists() and not loading.is_experiment(experiment):
-        raise InputError(
-            f"{experiment}: not an experiment; first import a checkpoint of another project by "
-            "python -m bins.import_checkpoint"
-        )
-    model = load_model(experiment)  # damaged ones are not published
+        remedy = "first import a checkpoint of another project by python -m bins.import_checkpoint"
+        raise InputError(f"{experiment}: not an experiment; {remedy}")
+    log, model = get_logger(__name__), load_model(experiment)  # damaged ones are not published
     with new_folder(target) as folder:
         if weights is None:
             shutil.copyfile(model.weights, folder / WEIGHTS)
@@ -88,10 +84,8 @@ def export_experiment(
         scores = _write_scores(folder, model.home) if is_newest else ()
         card = history.Card(name, model.config, model.assets, published, scores)
         history.write_card(folder, card, notes_from=model.home)
-        files = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
-    log = get_logger(__name__)
-    for file, size in files.items():
-        log.info("%-26s %10.1f kB", file, size / 1e3)
+        for path in sorted(folder.iterdir()):
+            log.info("%-26s %10.1f kB", path.name, path.stat().st_size / 1e3)
     if card.history.licence == history.UNKNOWN:
         log.warning("no --license: the card says that the licence of the weights is unknown")
     licences = history.licences_of(model.config, past)
@@ -140,18 +134,14 @@ def _write_scores(folder: Path, home: Path) -> tuple[str, ...]:
         ]
         return (*lines, f"vocoder {report['vocoder']}")
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(
-            f"{path}: not as stage 4 writes it ({error!r}); run stage 4 again, or remove the file"
-        ) from error
+        fault = f"{path}: not as stage 4 writes it ({error!r})"
+        raise InputError(f"{fault}; run stage 4 again, or remove the file") from error
 
 
 def without_local_paths(value: Any) -> Any:  # noqa: ANN401  (JSON)
     """Removes `dataset_path` from JSON, and all but the last part of paths of this machine."""
     if isinstance(value, dict):
-        return {
-            name: {} if name == "dataset_path" else without_local_paths(inner)
-            for name, inner in value.items()
-        }
+        return {n: without_local_paths(v) if n != "dataset_path" else {} for n, v in value.items()}
     if isinstance(value, list):
         return [without_local_paths(inner) for inner in value]
     if isinstance(value, str) and _LOCAL.match(value):
@@ -163,7 +153,7 @@ def _packed(model: TrainedModel, weights: Literal["fp16", "int8"]) -> bytes:
     """Returns the weights of the inference network in 16 or 8 bits, weight normalisation folded."""
     tensors = {name: tensor.contiguous() for name, tensor in model.network.state_dict().items()}
     packed = in_8_bits(tensors) if weights == "int8" else in_16_bits(tensors)
-    if large := [n for n, t in packed.items() if not bool(t.isfinite().all())]:
+    if large := not_finite(packed):
         raise InputError(f"{model.folder}: {large[0]} holds numbers too large for 16 bits")
     return save(packed)
 
@@ -175,9 +165,8 @@ def convert_to_experiment(source: str, target: Path) -> None:
         path = fetch(source, for_training=True)
         checkpoint = loading.foreign_checkpoint(path)
         if checkpoint is None:
-            raise InputError(
-                f"{source}: no checkpoint of another project that can be read; these can: {kinds()}"
-            )
+            fault = f"{source}: no checkpoint of another project that can be read"
+            raise InputError(f"{fault}; these can: {kinds()}")
         config = load_model(path).config  # also checks that the weights fit it
         weights, importer = checkpoint
         imported = importer.read(weights)

@@ -16,7 +16,7 @@ from models.base.devices import chosen_precision, require_compiler
 from models.base.model import AcousticModel, Control, TtsOutput
 from models.base.registry import model_of
 from models.checkpoint.loading import TrainedModel
-from models.synthesizer.settings import PitchContour, RangeWarning, Settings
+from models.synthesizer.settings import PitchContour, Settings
 from models.synthesizer.speech import Clause, Speech, arrange
 from models.synthesizer.vocoders import OpenedVocoder
 from modules.alignment.attention_quality import AttentionQuality, attention_qualities
@@ -43,14 +43,8 @@ def infer_with_retries(
 ) -> tuple[TtsOutput, list[AttentionQuality]]:
     """Synthesises a batch; repeats items whose attention failed, and keeps the best attempts.
 
-    Later attempts derive their seeds from the first one's.
-
-    Args:
-        phone_ids: (B, N) int64, 0 = padding.
-        log_floor: Log-mel of silence, the padding of mels.
-
-    Returns:
-        Mels and durations, and the quality of the attention of each item.
+    Later attempts derive their seeds from the first one's. Mels are padded with `log_floor`.
+    Returns the quality of the attention of each item, too.
     """
     best: dict[int, tuple[AttentionQuality, Tensor, Tensor]] = {}  # mels (T, M), durations (N,)
     faulty = list(range(len(phone_ids)))
@@ -98,7 +92,6 @@ class PassageSynthesizer:
         self._voiced = frozenset(
             phone for phone in self._vocabulary.symbols if is_voiced(phone, in_letters=in_letters)
         )
-        self._range = RangeWarning(model.assets.stats, self._voiced)
         self.vocoder = vocoder.load(config.inference, str(device))
         self._speakers = model.speakers
         self._mel = model.mel
@@ -129,11 +122,8 @@ class PassageSynthesizer:
 
         Streamed, a passage is synthesised when it is asked for, and its wav in pieces. Otherwise,
         passages of similar length share the passes of both networks, and wavs are in one piece.
-        `n_before` frames of the text were spoken before.
-
-        Yields:
-            Each passage or silence, with the words, the marks and the sentence that end in it, and
-            times in the text; its `wav` is empty. The pieces of its wav, (n,) float32.
+        Each has the words, the marks and the sentence that end in it, with times in the text, of
+        which `n_before` frames were spoken before; its `wav` is empty.
         """
         spoken = [passage for passage in passages if passage.spoken.phones]
         clauses = self._clauses(spoken, speaker, settings, streamed=streamed)
@@ -146,31 +136,27 @@ class PassageSynthesizer:
         """Synthesises passages of similar length in batches, each when it is needed."""
         size = 1 if streamed else self._inference.batch_size
         by_length = sorted(range(len(passages)), key=lambda i: len(passages[i].spoken.phones))
-        batches = [by_length[n : n + size] for n in range(0, len(passages), size)]
-        batch_of = {i: batch for batch in batches for i in batch}
         edges = [*accumulate((len(passage.spoken.phones) for passage in passages), initial=0)]
         spans = [(start / edges[-1], end / edges[-1]) for start, end in pairwise(edges)]
         clauses: dict[int, Clause] = {}
         for i in range(len(passages)):
             if i not in clauses:
-                chosen = batch_of[i]
-                batch = [passages[j] for j in chosen], [spans[j] for j in chosen]
-                new = self._batch(*batch, speaker, settings, streamed=streamed)
+                n = by_length.index(i) // size * size
+                chosen, asked = by_length[n : n + size], settings
+                if isinstance(settings.transform, PitchContour):  # over the whole text
+                    transform = settings.transform.over(torch.tensor([spans[j] for j in chosen]))
+                    asked = replace(settings, pitch_transform=transform)
+                batch = [passages[j] for j in chosen]
+                new = self._batch(batch, speaker, asked, streamed=streamed)
                 clauses.update(zip(chosen, new, strict=True))
             yield clauses.pop(i)
 
     @torch.inference_mode()
     def _batch(
-        self,
-        passages: Sequence[Passage],
-        spans: Sequence[tuple[float, float]],
-        speaker: int,
-        settings: Settings,
-        *,
-        streamed: bool,
+        self, passages: Sequence[Passage], speaker: int, settings: Settings, *, streamed: bool
     ) -> list[Clause]:
-        """Synthesises passages without their times; spans are their places in the text, 0 to 1."""
-        out, attention = self._infer(passages, speaker, settings, spans)
+        """Synthesises passages without their times."""
+        out, attention = self._infer(passages, speaker, settings)
         if not streamed:
             wavs = self.vocoder.infer(out.mel, out.mel_lengths, seed=settings.seed)
         f0, energy = (None if c is None else _array(c) for c in out.contours_per_frame())
@@ -191,8 +177,6 @@ class PassageSynthesizer:
                 out_of_vocabulary=spoken.out_of_vocabulary,
                 attention=tuple(attention[i : i + 1]),
             )
-            if settings.changes_pitch:
-                self._range.check(clause)
             if streamed:
                 mel = out.mel[i : i + 1, :, :T]
                 pieces = self.vocoder.generate(mel, _CHUNK_FRAMES, seed=settings.seed)
@@ -202,18 +186,14 @@ class PassageSynthesizer:
         return clauses
 
     def _infer(
-        self,
-        passages: Sequence[Passage],
-        speaker: int,
-        settings: Settings,
-        spans: Sequence[tuple[float, float]],
+        self, passages: Sequence[Passage], speaker: int, settings: Settings
     ) -> tuple[TtsOutput, list[AttentionQuality]]:
         """Runs the acoustic model; warns of failed attention, if the model has attention."""
         phones = [passage.spoken.phones for passage in passages]
         phone_ids = self._padded([self._vocabulary.ids(names) for names in phones])  # (B, N)
         phone_lengths = torch.tensor([len(names) for names in phones], device=self._device)  # (B,)
         speaker_ids = torch.full((len(phones),), speaker, device=self._device)
-        infer: Infer = partial(self._network.infer, **self._prosody(passages, settings, spans))
+        infer: Infer = partial(self._network.infer, **self._prosody(passages, settings))
         if not self._aligns_by_attention:
             out = infer(phone_ids, phone_lengths, speaker_ids=speaker_ids, seed=settings.seed)
             return out, []
@@ -231,14 +211,11 @@ class PassageSynthesizer:
                 get_logger(__name__).warning(
                     "%r: attention failed in every attempt (inference.attention_attempts), the best"
                     " is used: %s; another --seed, a shorter sentence or more training may help",
-                    passage.spoken.text,
-                    quality.fault,
+                    *(passage.spoken.text, quality.fault),
                 )
         return out, attention
 
-    def _prosody(
-        self, passages: Sequence[Passage], settings: Settings, spans: Sequence[tuple[float, float]]
-    ) -> dict[str, Any]:
+    def _prosody(self, passages: Sequence[Passage], settings: Settings) -> dict[str, Any]:
         """Builds the arguments of `infer` for the controls that are asked for."""
         arguments = settings.changed_controls()
         if "pitch" in arguments:
@@ -249,11 +226,6 @@ class PassageSynthesizer:
                 rows = [[getattr(phone, name) for phone in prosody] for prosody in prosodies]
                 factors = self._padded(rows, 1.0)  # (B, N)
                 arguments[f"{name}_control"] = factors * arguments.get(f"{name}_control", 1.0)
-        if "pitch_transform" in arguments:
-            transform = settings.transform
-            if isinstance(transform, PitchContour):
-                transform = transform.over(torch.tensor(spans))
-            arguments["pitch_transform"] = transform
         if "pitch_transform" in self.controls:
             rows = [[name in self._voiced for name in p.spoken.phones] for p in passages]
             arguments["voiced"] = self._padded(rows)
@@ -268,14 +240,10 @@ class PassageSynthesizer:
         """Builds silence: one phone, the mel at its floor, and no sound."""
         zeros = np.zeros(n_frames, dtype=np.float32)
         clause = Speech(
-            text="",
-            normalized="",
             speaker=self._speakers[speaker].name,
             wav=np.zeros(0, dtype=np.float32),
             sample_rate=self._mel.sample_rate,
             frame_s=self._frame_s,
-            words=(),
-            sentences=(),
             phone_names=(SILENCE,) * (n_frames > 0),
             durations=np.array([n_frames] * (n_frames > 0), dtype=np.int64),
             mel=np.full((self._mel.n_mels, n_frames), self._log_floor, dtype=np.float32),

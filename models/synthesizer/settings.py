@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
 from inspect import signature
 from numbers import Real
 from pathlib import Path
@@ -14,20 +13,15 @@ from torch import Tensor
 
 from config.checks import CONTROL_RANGE, MAX_SEED, MAX_SHIFT_HZ, MAX_STEPS, MAX_TEMPERATURE
 from models.base.model import Control
-from models.synthesizer.speech import Speech
 from modules.variance.pitch_transform import PitchTransform
-from processors.dataset.statistics import CorpusStats
 from processors.text.pronunciations import Lexicon
 from utils.arrays import ARRAY_SUFFIXES, parse_number, read_array, read_numbers
 from utils.errors import InputError, nearest
 from utils.files import user_path
-from utils.logging import get_logger
 
 RAMP = "ramp:"
 _UNCHANGED = PitchTransform()
 _NAMED = {"flatten": PitchTransform(flatten=True), "invert": PitchTransform(invert=True)}
-_DEVIATIONS = 2  # from the mean; 95 % of normally distributed pitch are within
-_SHARE = 0.2  # of the voiced frames of a text, that must be beyond for a warning
 
 
 @dataclass(frozen=True)
@@ -39,19 +33,19 @@ class PitchContour:
 
     def over(self, spans: Tensor) -> PitchTransform:
         """Returns the transform of clauses by their places in the text, (B, 2), from 0 to 1."""
-        return PitchTransform(custom=partial(self._multiplied, spans=spans))
 
-    def _multiplied(self, pitch_hz: Tensor, lengths: Tensor, spans: Tensor) -> Tensor:
-        """Multiplies pitch per phone or frame, (B, L), by the factors at its places in the text."""
-        start, end = spans.to(pitch_hz).T[:, :, None]  # (B, 1) each
-        index = torch.arange(pitch_hz.shape[1], device=pitch_hz.device)
-        place = start + (end - start) * index / lengths[:, None].clamp(min=1)  # (B, L)
-        factors = torch.tensor(self.factors).to(pitch_hz)
-        last = len(factors) - 1
-        position = place.clamp(max=1) * last
-        left = position.long()
-        right = (left + 1).clamp(max=last)
-        return pitch_hz * torch.lerp(factors[left], factors[right], position - left)
+        def multiplied(pitch_hz: Tensor, lengths: Tensor) -> Tensor:  # of phones or frames, (B, L)
+            start, end = spans.to(pitch_hz).T[:, :, None]  # (B, 1) each
+            index = torch.arange(pitch_hz.shape[1], device=pitch_hz.device)
+            place = start + (end - start) * index / lengths[:, None].clamp(min=1)  # (B, L)
+            factors = torch.tensor(self.factors).to(pitch_hz)
+            last = len(factors) - 1
+            position = place.clamp(max=1) * last
+            left = position.long()
+            right = (left + 1).clamp(max=last)
+            return pitch_hz * torch.lerp(factors[left], factors[right], position - left)
+
+        return PitchTransform(custom=multiplied)
 
 
 TransformFunction = Callable[[Tensor, Tensor], Tensor]  # of Hz, (B, L), and lengths, (B,)
@@ -129,38 +123,6 @@ def checked_pitch(pitch: object) -> tuple[float, ...]:
         if not (np.isfinite(hz) and hz >= 0):
             raise InputError(f"value {n} of the pitch is {hz:g}; expected Hz, 0 where unvoiced")
     return tuple(map(float, values))
-
-
-class RangeWarning:
-    """Warns once if the requested pitch is not that of the speaker."""
-
-    def __init__(self, stats: CorpusStats | None, voiced: Collection[str]) -> None:
-        self._speakers = {} if stats is None else stats.speakers
-        self._voiced = voiced  # phones
-        self._warned = False
-
-    def check(self, clause: Speech) -> None:
-        """Warns if more than a fifth of the voiced frames are beyond two standard deviations."""
-        speaker, f0 = clause.speaker, clause.f0
-        if self._warned or speaker not in self._speakers or f0 is None:
-            return
-        pitch = self._speakers[speaker].f0_phone
-        low, high = pitch.mean - _DEVIATIONS * pitch.std, pitch.mean + _DEVIATIONS * pitch.std
-        voiced = [name in self._voiced for name in clause.phone_names]
-        f0 = f0[np.repeat(voiced, clause.durations)]
-        if f0.any():  # else all of it is too low
-            f0 = f0[f0 > 0]  # given pitch may make any phone unvoiced
-        beyond = np.count_nonzero((f0 < low) | (f0 > high)) / max(len(f0), 1)
-        if beyond > _SHARE:
-            self._warned = True
-            get_logger(__name__).warning(
-                "%.0f %% of the requested pitch is beyond the %.0f to %.0f Hz of most recordings of"
-                " %s, where a voice may not follow; request pitch nearer to it",
-                100 * beyond,
-                low,
-                high,
-                speaker,
-            )
 
 
 @dataclass(frozen=True)
@@ -254,11 +216,6 @@ class Settings:
     def transform(self) -> PitchTransform | PitchContour | None:
         """The transform of pitch as a record."""
         return transform_of(self.pitch_transform)
-
-    @property
-    def changes_pitch(self) -> bool:
-        """Whether the pitch is not what the model predicts."""
-        return (self.pitch_control, self.transform, self.pitch) != (1, None, None)
 
     def changed_controls(self) -> dict[str, Any]:
         """Returns the fields for the acoustic model that differ from their defaults."""

@@ -5,8 +5,10 @@ import io
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice, takewhile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,18 +28,18 @@ MAX_PHONES_PER_S = 40  # hurried speech has 20
 PEAK = 0.99  # louder speech is scaled down to this, so that no sample is clipped
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Speech:
     """A synthesised text with its alignment. S samples, N phones, T frames, M mels."""
 
-    text: str  # as given
-    normalized: str  # the text in words, numbers and abbreviations spelt out
+    text: str = ""  # as given
+    normalized: str = ""  # the text in words, numbers and abbreviations spelt out
     speaker: str  # name of the speaker
     wav: np.ndarray  # (S,) float32 in [-1, 1], S = T * hop
     sample_rate: int  # Hz
     frame_s: float  # seconds per frame
-    words: tuple[TimedWord, ...]  # every word of the normalised text, in order, with times
-    sentences: tuple[TimedSentence, ...]  # of the text as given, in order, with times
+    words: tuple[TimedWord, ...] = ()  # every word of the normalised text, in order, with times
+    sentences: tuple[TimedSentence, ...] = ()  # of the text as given, in order, with times
     # phone and pause names, N of them; pauses between sentences are phones too
     phone_names: tuple[str, ...]
     durations: np.ndarray  # frames per phone, (N,) int64
@@ -76,13 +78,12 @@ class Speech:
         The suffix decides the format, such as .wav, .flac, .ogg or .mp3. The file says that the
         speech is synthetic; that of `dataclasses.replace(speech, tag="")` does not.
         """
-        path = Path(path) if isinstance(path, str | Path) else path
-        if not isinstance(path, Path) or path.suffix[1:].lower() not in FORMATS:
+        if not isinstance(path, str | Path) or Path(path).suffix[1:].lower() not in FORMATS:
             raise InputError(
                 f"{path}: unknown audio format; expected the path of a file that ends with one of"
                 f" .{', .'.join(FORMATS)}"
             )
-        write_audio(path, [self.wav], self.sample_rate, self.tag)
+        write_audio(Path(path), [self.wav], self.sample_rate, self.tag)
 
     def save_alignment(self, path: str | Path) -> None:
         """Writes the times of words and sentences, in some formats also those of phones.
@@ -168,19 +169,11 @@ def arrange(
     n_pause: int,
     n_before: int = 0,
 ) -> Iterator[Clause]:
-    """Puts clauses and the silence around them in order, with their times.
+    """Puts the clauses of passages with phones and the silence around them in order, with times.
 
-    Args:
-        clauses: Those of the passages with phones.
-        silence: Makes silence of a number of frames.
-        n_pause: Frames of the pause between sentences.
-        n_before: Frames of the speech before the passages.
+    `silence` makes a number of frames of it. The pause between sentences has `n_pause` frames, the
+    speech before the passages `n_before`.
     """
-    with_words = [n for n, passage in enumerate(passages) if passage.spoken.words]
-    ends_sentence = {
-        n: following is None or passages[following].starts_sentence
-        for n, following in zip(with_words, [*with_words[1:], None], strict=False)
-    }
     frame, n_in_break = n_before, 0  # before the passage, and of pauses in the break before it
     begun: TimedSentence | None = None  # goes on in the passage
     for n, passage in enumerate(passages):
@@ -208,12 +201,14 @@ def arrange(
             if begun is not None:
                 text, start_s = f"{begun.text} {text}", begun.start_s
             begun = TimedSentence(text, start_s, clause.words[-1].end_s)
-            if ends_sentence[n]:
+            following = next((later for later in passages[n + 1 :] if later.spoken.words), None)
+            if following is None or following.starts_sentence:
                 clause, begun = replace(clause, sentences=(begun,)), None
         hop_length = round(frame_s * clause.sample_rate)
         if passage.prosody:
-            gains = np.repeat([phone.gain for phone in passage.prosody], durations)
-            pieces = amplified(pieces, gains, hop_length)
+            gains = np.repeat([phone.gain for phone in passage.prosody], durations)  # of frames
+            middles = (np.arange(len(gains)) + 0.5) * hop_length
+            pieces = scaled(pieces, partial(np.interp, xp=middles, fp=gains))
         pieces = cut_pieces(pieces, start * hop_length, end * hop_length)
         yield clause, faded_pieces(pieces, (end - start) * hop_length, clause.sample_rate)
 
@@ -255,16 +250,15 @@ def cut_pieces(pieces: Iterable[np.ndarray], start: int, end: int) -> Iterator[n
             yield part
 
 
-def amplified(
-    pieces: Iterable[np.ndarray], gains: np.ndarray, hop_length: int
+def scaled(
+    pieces: Iterable[np.ndarray], gains_at: Callable[[np.ndarray], np.ndarray | float]
 ) -> Iterator[np.ndarray]:
-    """Multiplies pieces of a wav, (n,), by gains of frames, (T,), interpolated between middles."""
-    middles = (np.arange(len(gains)) + 0.5) * hop_length
+    """Multiplies a wav, which comes in pieces, (n,) each, by gains at the places of samples."""
     start = 0
     for piece in pieces:
-        positions = np.arange(start, start + len(piece))
+        gains = gains_at(np.arange(start, start + len(piece)))
         start += len(piece)
-        yield (piece * np.interp(positions, middles, gains)).astype(np.float32)
+        yield (piece * gains).astype(np.float32)
 
 
 def faded_pieces(
@@ -272,13 +266,12 @@ def faded_pieces(
 ) -> Iterator[np.ndarray]:
     """Fades both ends of a wav, which comes in pieces, (n,) each, by half cosines of 5 ms."""
     n = min(round(FADE_S * sample_rate), n_samples // 2)
-    start = 0
-    for piece in pieces:
-        positions = np.arange(start, start + len(piece))
+
+    def gains_at(positions: np.ndarray) -> np.ndarray | float:
         from_edge = np.minimum(positions, n_samples - 1 - positions).clip(max=n)
-        start += len(piece)
-        gain = 0.5 - 0.5 * np.cos(np.pi * from_edge / max(n, 1)) if n > 0 else 1.0
-        yield (piece * gain).astype(np.float32)
+        return 0.5 - 0.5 * np.cos(np.pi * from_edge / n) if n > 0 else 1.0
+
+    return scaled(pieces, gains_at)
 
 
 def faded_out(pieces: Iterable[np.ndarray], n_samples: int) -> Iterator[np.ndarray]:
@@ -289,60 +282,50 @@ def faded_out(pieces: Iterable[np.ndarray], n_samples: int) -> Iterator[np.ndarr
     if n_samples == 0:
         yield from pieces
         return
-    tail, n_total = np.zeros(0, dtype=np.float32), 0
+    tail = np.zeros(0, dtype=np.float32)
     for piece in pieces:
-        n_total += len(piece)
         tail = np.concatenate([tail, piece])
         if len(tail) > n_samples:
             yield tail[:-n_samples]
             tail = tail[-n_samples:]
-    if n_total < n_samples:
+    if len(tail) < n_samples:
         get_logger(__name__).warning(
             "the fade at the end is %.1f times as long as the speech, all of which fades; use a"
             " smaller --fade_out",
-            n_samples / max(n_total, 1),
+            n_samples / max(len(tail), 1),
         )
     yield (tail * np.linspace(1, 0, len(tail))).astype(np.float32)
 
 
 def limiting_gain(peak: float) -> float:
-    """Returns the factor that lowers the peak of a wav to `PEAK`; 1 if it is within [-1, 1]."""
-    return PEAK / peak if peak > 1.0 else 1.0
+    """Returns and logs the factor that lowers a peak beyond full scale to `PEAK`; else 1."""
+    if peak <= 1:
+        return 1.0
+    reduction_db = 20 * math.log10(peak / PEAK)
+    get_logger(__name__).info("peak %.2f: scaled down by %.1f dB", peak, reduction_db)
+    return PEAK / peak
 
 
-def log_gain(gain: float) -> None:
-    """Logs that a wav was multiplied by a gain of `limiting_gain`, if that is below 1."""
-    if gain < 1:
-        get_logger(__name__).info(
-            "peak %.2f: scaled down by %.1f dB", PEAK / gain, -20 * math.log10(gain)
-        )
+def warn_if_untrained(speech: Speech, slower: float) -> None:
+    """Warns of speech as of a model after few updates: without sound, or with hurried phones.
 
-
-def warn_if_silent(wav: np.ndarray) -> None:
-    """Warns of speech that is hardly audible: its peak is 40 dB and more below full scale."""
-    peak = float(np.abs(wav).max(initial=0.0))
+    `slower` is the factor on durations that was asked for.
+    """
+    peak = float(np.abs(speech.wav).max(initial=0.0))
     if peak < AUDIBLE_PEAK:
         get_logger(__name__).warning(
             "almost no sound: the peak is %.5f of full scale; is the model trained, and does the"
             " vocoder fit it?",
             peak,
         )
-
-
-def warn_if_rushed(speech: Speech, slower: float) -> None:
-    """Warns of phones too short for speech, as of a model after few updates.
-
-    `slower` is the factor on durations that was asked for.
-    """
-    spoken = [name not in PAUSES for name in speech.phone_names]
+    n_spoken = sum(name not in PAUSES for name in speech.phone_names)
     lasting = [name not in PAUSES or name == BLANK for name in speech.phone_names]
     seconds = float(speech.durations[lasting].sum()) * speech.frame_s
-    if sum(spoken) * slower > MAX_PHONES_PER_S * seconds:
+    if n_spoken * slower > MAX_PHONES_PER_S * seconds:
         get_logger(__name__).warning(
             "%d phones in %.2f s: the model is hardly trained; train it longer, or choose a later"
             " checkpoint",
-            sum(spoken),
-            seconds,
+            *(n_spoken, seconds),
         )
 
 
@@ -350,27 +333,19 @@ def join(clauses: Sequence[Speech], wavs: Sequence[np.ndarray]) -> Speech:
     """Joins the clauses of a text and their wavs, (n,) each; scales the whole down if too loud."""
     wav = np.concatenate(wavs)
     gain = limiting_gain(float(np.abs(wav).max(initial=0.0)))
-    sentences = tuple(sentence for clause in clauses for sentence in clause.sentences)
-    unknown = (word for clause in clauses for word in clause.out_of_vocabulary)
+    joined: dict[str, Any] = {}
+    for name in ("words", "sentences", "phone_names", "out_of_vocabulary", "attention", "marks"):
+        joined[name] = tuple(item for clause in clauses for item in getattr(clause, name))
+    joined["out_of_vocabulary"] = tuple(dict.fromkeys(joined["out_of_vocabulary"]))
+    for name in ("durations", "mel", "f0", "energy"):
+        arrays = [getattr(clause, name) for clause in clauses]
+        is_known = all(array is not None for array in arrays)
+        joined[name] = np.concatenate(arrays, axis=-1) if is_known else None
     return replace(
         clauses[0],
-        text=" ".join(sentence.text for sentence in sentences),
+        text=" ".join(sentence.text for sentence in joined["sentences"]),
         normalized=" ".join(clause.normalized for clause in clauses if clause.normalized),
         wav=(wav * gain).astype(np.float32),
-        words=tuple(word for clause in clauses for word in clause.words),
-        sentences=sentences,
-        phone_names=tuple(name for clause in clauses for name in clause.phone_names),
-        durations=np.concatenate([clause.durations for clause in clauses]),
-        mel=np.concatenate([clause.mel for clause in clauses], axis=1),
-        f0=_joined([clause.f0 for clause in clauses]),
-        energy=_joined([clause.energy for clause in clauses]),
-        out_of_vocabulary=tuple(dict.fromkeys(unknown)),
-        attention=tuple(quality for clause in clauses for quality in clause.attention),
-        marks=tuple(mark for clause in clauses for mark in clause.marks),
         gain=gain,
+        **joined,
     )
-
-
-def _joined(curves: Sequence[np.ndarray | None]) -> np.ndarray | None:
-    present = [curve for curve in curves if curve is not None]
-    return np.concatenate(present) if len(present) == len(curves) else None

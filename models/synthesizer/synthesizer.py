@@ -1,15 +1,11 @@
-"""From text to speech: a trained acoustic model and a vocoder behind one call.
-
-Long texts are synthesised by sentences, in batches. Batches do not change the speech: padding
-never changes a result, and sentences are put back in order.
-"""
+"""From text to speech: a trained acoustic model and a vocoder behind one call."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, cast, overload
+from typing import NamedTuple, cast, overload
 
 import numpy as np
 import torch
@@ -28,9 +24,7 @@ from models.synthesizer.speech import (
     SpeechStream,
     faded_out,
     join,
-    log_gain,
-    warn_if_rushed,
-    warn_if_silent,
+    warn_if_untrained,
 )
 from models.synthesizer.vocoders import open_vocoder
 from models.voices import find_voice, licence_in
@@ -53,6 +47,7 @@ from utils.errors import InputError
 from utils.logging import progress
 
 _RISE = 6.0  # semitones
+Given = Settings | None  # None: the defaults
 
 
 class PronouncedWord(NamedTuple):
@@ -113,10 +108,9 @@ class Synthesizer:
         self._passages = PassageSynthesizer(self.model, config, self._opened_vocoder, self._device)
         self._hop_length = self.model.mel.hop_length
         asked, known_phones = config.inference, self.model.assets.known_phones
-        rise = asked.question_rise
-        if rise is None:
-            rise = 0.0 if QUESTION in known_phones else _RISE
-        self._question_rise = rise if "pitch" in self._passages.controls else 0.0
+        self._question_rise = 0.0 if QUESTION in known_phones else _RISE
+        if asked.question_rise is not None:
+            self._question_rise = asked.question_rise
         unknown = asked.unknown_characters
         phones = VoicePhones(known_phones, asked.unknown_phones, unknown)
         p_arpabet = config.spoken_p_arpabet
@@ -128,18 +122,15 @@ class Synthesizer:
             reader.load(self.speakers[self._default_id or 0].language)
 
     @overload
-    def __call__(self, text: Text, settings: Settings | None = None, **changes: Any) -> Speech: ...  # noqa: ANN401
+    def __call__(self, text: Text, settings: Given = None, **changes: object) -> Speech: ...  # type: ignore[overload-overlap]
 
     @overload
     def __call__(
-        self,
-        text: Sequence[Text],
-        settings: Settings | None = None,
-        **changes: Any,  # noqa: ANN401
+        self, text: Sequence[Text], settings: Given = None, **changes: object
     ) -> list[Speech]: ...
 
     def __call__(
-        self, text: Text | Sequence[Text], settings: Settings | None = None, **changes: Any
+        self, text: Text | Sequence[Text], settings: Given = None, **changes: object
     ) -> Speech | list[Speech]:
         """Synthesises a text of any length, or each of several.
 
@@ -173,20 +164,15 @@ class Synthesizer:
                 if bar is not None and clause.normalized:
                     bar.advance()
         speech = join(clauses, wavs)
-        warn_if_silent(speech.wav)
         fastest = min((p.duration for passage in passages for p in passage.prosody), default=1)
-        warn_if_rushed(speech, settings.duration_control * min(1, fastest))
+        warn_if_untrained(speech, settings.duration_control * min(1, fastest))
         faded = np.concatenate([*faded_out([speech.wav], settings.fade_out * self._hop_length)])
-        log_gain(speech.gain)
         texts = tuple((clause.text, len(clause.words)) for clause in clauses)
         spoken = _written(text) or speech.text
         return replace(speech, text=spoken, clauses=texts, wav=faded, tag=self.tag)
 
     def generate(
-        self,
-        text: Text | Iterator[str],
-        settings: Settings | None = None,
-        **changes: Any,  # noqa: ANN401
+        self, text: Text | Iterator[str], settings: Given = None, **changes: object
     ) -> SpeechStream:
         """Synthesises a text in pieces of its sentences, for playback that starts at once.
 
@@ -222,10 +208,8 @@ class Synthesizer:
         stream, n_frames = SentenceStream(), 0
         for sentence in stream.of(parts):
             speaker, passages = self._read(sentence, settings)
-            clauses = self._passages.speak(
-                passages, speaker, settings, streamed=True, n_before=n_frames
-            )
-            for clause, pieces in clauses:
+            asked = passages, speaker, settings
+            for clause, pieces in self._passages.speak(*asked, streamed=True, n_before=n_frames):
                 n_frames += int(clause.durations.sum())
                 yield clause, pieces
         if n_frames == 0:
@@ -273,7 +257,7 @@ class Synthesizer:
             raise InputError(f"the model has {len(self.speakers)} speakers; choose one ({known})")
         return self._default_id
 
-    def checked(self, settings: Settings | None = None, **changes: Any) -> Settings:  # noqa: ANN401
+    def checked(self, settings: Given = None, **changes: object) -> Settings:
         """Checks settings without a text."""
         if not isinstance(settings, Settings | None):
             raise InputError(f"settings are {settings!r}; expected Settings, or fields by name")
@@ -301,51 +285,43 @@ class Synthesizer:
 
     def _read(self, text: Text, settings: Settings) -> tuple[int, list[Passage]]:
         """Finds the id of the speaker, and reads the passages of the text; its questions rise."""
-        speaker, passages = self._read_passages(text, settings)
-        raises = self._question_rise > 0 and settings.transform is None
-        if raises and is_english(self.speakers[speaker].language):
+        speaker = self.speaker_id(settings.speaker)
+        language = self.speakers[speaker].language
+        passages = self._read_passages(text, language, settings)
+        raises = "pitch" in self._passages.controls and settings.transform is None
+        if raises and self._question_rise > 0 and is_english(language):
             passages = [with_rise(passage, self._question_rise) for passage in passages]
         return speaker, passages
 
-    def _read_passages(self, text: Text, settings: Settings) -> tuple[int, list[Passage]]:
-        """Finds the id of the speaker, and reads the passages of the text."""
-        speaker = self.speaker_id(settings.speaker)
-        language = self.speakers[speaker].language
+    def _read_passages(self, text: Text, language: str, settings: Settings) -> list[Passage]:
         reader = self._reader
         if settings.lexicon is not None:
             reader = reader.using(dictionary_of(settings.lexicon), language)
         source = text.source if isinstance(text, Ssml | Markup) else text
         check_text(source)
-        if isinstance(text, str) and not PAUSE.search(text):
-            return speaker, self._plain(reader, text, language, settings)
-        voice = SsmlVoice(
-            model=self.config.model_type,
-            language=language,
-            languages={other.language for other in self.speakers},
-            controls=self._passages.controls,
-            text=self.config.preprocess.text,
-            known_phones=self.model.assets.known_phones,
-        )
-        runs = read_runs(text, voice)
-        if runs is None:
-            return speaker, self._plain(reader, source, language, settings)
-        if settings.pitch is not None:
+        runs = None  # of a plain text
+        if not isinstance(text, str) or PAUSE.search(text):
+            voice = SsmlVoice(
+                model=self.config.model_type,
+                language=language,
+                languages={speaker.language for speaker in self.speakers},
+                controls=self._passages.controls,
+                text=self.config.preprocess.text,
+                known_phones=self.model.assets.known_phones,
+            )
+            runs = read_runs(text, voice)
+        if runs is not None and settings.pitch is not None:
             raise InputError("markup and pauses, and the pitch of each phone, exclude each other")
-        return speaker, marked_up_passages(reader, runs, language)
-
-    def _plain(
-        self, reader: TextReader, text: str, language: str, settings: Settings
-    ) -> list[Passage]:
-        """Reads the passages of a plain text."""
-        sentences = reader(text, language)
+        if runs is not None:
+            return marked_up_passages(reader, runs, language)
+        sentences = reader(source, language)
         if not sentences:  # of characters that are skipped, such as a sentence of a book
             pause_s = self.config.inference.sentence_pause_s
             return [Passage(NOTHING, starts_sentence=True, break_s=pause_s)]
         if settings.pitch is not None:
             pauses = self._passages.pause_frames(settings.duration_control) > 0
             return pitched_passages(sentences, settings.pitch, pauses=pauses)
-        clauses = [(clause, i == 0) for row in sentences for i, clause in enumerate(row)]
-        return [Passage(clause, starts) for clause, starts in clauses]
+        return [Passage(clause, i == 0) for row in sentences for i, clause in enumerate(row)]
 
 
 def _written(text: Text) -> str | None:

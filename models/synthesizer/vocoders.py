@@ -72,37 +72,29 @@ class OpenedVocoder(NamedTuple):
 def open_vocoder(
     reference: str | Path | None, mel: MelConfig, *, resample: bool = False
 ) -> OpenedVocoder:
-    """Finds a vocoder and compares it with an acoustic model, before any work.
-
-    Args:
-        reference: Experiment, checkpoint or name on the Hub, or "griffin_lim"; None: the bundled
-            one, or Griffin-Lim where that was made for another mel.
-        resample: Use it also if it was made for another mel or sample rate.
-    """
-    if reference is None:
-        return _bundled(mel)
+    """Finds a vocoder as `Synthesizer` takes it, and compares its mel with the acoustic model's."""
     if str(reference) == BUILT_IN[GRIFFIN_LIM]:
         return OpenedVocoder(None, mel, GRIFFIN_LIM)
-    model = open_model(reference)
-    model.require_task("vocoder", reference)
-    if not (resample and mel.differences(model.assets.mel, ignore=_MAY_DIFFER)):
-        check_mel_contract(mel, model.assets.mel, str(reference))
-    return OpenedVocoder(model, mel, origin_of(model.weights) or str(reference))
-
-
-def _bundled(mel: MelConfig) -> OpenedVocoder:
-    """Returns the bundled vocoder, or Griffin-Lim where it does not fit; logs which, and why."""
-    fault = f"{BUNDLED} is missing"
-    if BUNDLED.is_dir():
-        model = open_model(BUNDLED)
-        different = ", ".join(mel.differences(model.assets.mel, ignore=_MAY_DIFFER))
-        if not different:
-            get_logger(__name__).info("no vocoder given: the bundled %s", BUNDLED.name)
-            return OpenedVocoder(model, mel, BUNDLED.name)
-        models = "acoustic model and vocoder"
-        fault = f"the bundled one was made for another mel ({different}: {models})"
-    get_logger(__name__).info("no vocoder given, and %s: Griffin-Lim", fault)
-    return OpenedVocoder(None, mel, GRIFFIN_LIM)
+    if reference is None and not BUNDLED.is_dir():
+        get_logger(__name__).info("no vocoder given, and %s is missing: Griffin-Lim", BUNDLED)
+        return OpenedVocoder(None, mel, GRIFFIN_LIM)
+    chosen = BUNDLED if reference is None else reference
+    model = open_model(chosen)
+    model.require_task("vocoder", chosen)
+    different = ", ".join(mel.differences(model.assets.mel, ignore=_MAY_DIFFER))
+    if reference is not None:
+        if not (resample and different):
+            check_mel_contract(mel, model.assets.mel, str(reference))
+        return OpenedVocoder(model, mel, origin_of(model.weights) or str(reference))
+    if different:
+        get_logger(__name__).info(
+            "no vocoder given, and the bundled one was made for another mel (%s: acoustic model and"
+            " vocoder): Griffin-Lim",
+            different,
+        )
+        return OpenedVocoder(None, mel, GRIFFIN_LIM)
+    get_logger(__name__).info("no vocoder given: the bundled %s", BUNDLED.name)
+    return OpenedVocoder(model, mel, BUNDLED.name)
 
 
 def vocoder_for_inference(
@@ -167,20 +159,11 @@ class ResamplingVocoder(nn.Module):
     def infer(self, mel: Tensor, mel_lengths: Tensor | None = None, *, seed: int = 0) -> Tensor:
         """Converts mels to wavs."""
         B, _, T = mel.shape
-        if mel_lengths is None:
-            mel_lengths = torch.full((B,), T, device=mel.device)
-        converted = self.convert(mel, mel_lengths)
-        lengths = self.convert.lengths(mel_lengths)
-        wavs = self.vocoder.infer(converted, lengths, seed=seed).cpu().numpy()
-        result = torch.zeros(B, T * self.source.hop_length)
-        for item, (n_frames, n_converted) in enumerate(
-            zip(mel_lengths.tolist(), lengths.tolist(), strict=True)
-        ):
-            whole = wavs[item, : n_converted * self.target.hop_length]
-            n_samples = n_frames * self.source.hop_length
-            pieces = list(self._resampled([whole], n_samples))
-            result[item, :n_samples] = torch.from_numpy(np.concatenate(pieces))
-        return result
+        wavs = torch.zeros(B, T * self.source.hop_length)
+        for item, n_frames in enumerate([T] * B if mel_lengths is None else mel_lengths.tolist()):
+            pieces = self.generate(mel[item : item + 1, :, :n_frames], seed=seed)
+            wavs[item, : n_frames * self.source.hop_length] = torch.cat([*pieces], dim=1)
+        return wavs
 
     @torch.no_grad()
     def generate(

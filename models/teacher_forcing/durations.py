@@ -7,7 +7,7 @@ arXiv:1905.09263, section 3.3).
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -68,34 +68,25 @@ class VoiceData:
             [store], [store.ids], self.vocabulary, speakers, p_arpabet=p_arpabet
         )
 
-    @cached_property
-    def device(self) -> torch.device:
-        """The device of the voice's network."""
-        return next(self.voice.network.parameters()).device
-
     def features(self, id: str) -> Features:
         """Reads the features of an utterance, each word in letters or phones."""
-        return self._items.features(self._draw(id))
+        return self._items.features(Draw(0, self.store.index_of(id)))
 
     def batch(self, ids: Iterable[str]) -> TtsBatch:
         """Makes a batch of utterances, on the voice's device."""
-        items = [self._items[self._draw(id)] for id in ids]
-        return on_device(collate(items, self.voice.mel.log_floor_value), self.device)
+        items = [self._items[Draw(0, self.store.index_of(id))] for id in ids]
+        device = next(self.voice.network.parameters()).device
+        return on_device(collate(items, self.voice.mel.log_floor_value), device)
 
-    def groups(self, ids: Iterable[str]) -> Iterator[list[str]]:
-        """Yields utterances of similar length, as many as fit into a batch."""
+    def groups(self, ids: Iterable[str]) -> list[list[str]]:
+        """Returns utterances of similar length together, as many as fit into a batch."""
         frames = {id: int(self.store.frames[self.store.index_of(id)]) for id in ids}
-        group: list[str] = []
+        groups: list[list[str]] = []
         for id in sorted(frames, key=lambda id: (frames[id], id)):
-            if group and (len(group) + 1) * frames[id] > _BATCH_FRAMES:
-                yield group
-                group = []
-            group.append(id)
-        if group:
-            yield group
-
-    def _draw(self, id: str) -> Draw:
-        return Draw(0, self.store.index_of(id))
+            if not groups or (len(groups[-1]) + 1) * frames[id] > _BATCH_FRAMES:
+                groups.append([])
+            groups[-1].append(id)
+        return groups
 
 
 def is_voice(reference: str) -> bool:
@@ -114,20 +105,17 @@ def attention_source(reference: str | Path, folder: Path, path: AttentionPath) -
     """
     voice = load_model(fetch(reference), resolved_device())
     if model_of(voice.config).needs_durations:
-        raise InputError(
-            f"{reference} is a {voice.config.model_type} and has no attention to take durations"
-            " from; give a Tacotron 2"
-        )
+        fault = f"{reference} is a {voice.config.model_type} and has no attention"
+        raise InputError(f"{fault} to take durations from; give a Tacotron 2")
     try:
         # imported voices do not know the name of their speaker
         data = VoiceData(voice, FeatureStore(folder, voice.mel), any_speaker=True)
         for id in data.store.ids[:1]:  # another text frontend shows now
             data.vocabulary.ids(data.features(id).phones)
     except InputError as error:
-        raise InputError(
-            f"{reference} needs features that stage 1 made with its own configuration; if they are"
-            f" in another folder, name it by --set preprocess.processed_dir: {error}"
-        ) from error
+        fault = f"{reference} needs features that stage 1 made with its own configuration"
+        remedy = "if they are in another folder, name it by --set preprocess.processed_dir"
+        raise InputError(f"{fault}; {remedy}: {error}") from error
     return DurationSource(voice.home, f"attention, {path}", _entries(data, path))
 
 
@@ -190,18 +178,14 @@ def _refuse(reason: str) -> Grid:
 def load_joint_aligner(voice: TrainedModel) -> JointAligner:
     """Loads the joint aligner of a voice, on the CPU and in eval mode."""
     section = model_of(voice.config).aligner
-    if voice.config.preprocess.aligner != "learned" or section is None:
-        raise InputError(
-            f"{voice.folder}: trained with preprocess.aligner {voice.config.preprocess.aligner}, "
-            "and has no aligner of its own; give a voice that was trained with learned"
-        )
+    if (aligner := voice.config.preprocess.aligner) != "learned" or section is None:
+        fault = f"{voice.folder}: trained with preprocess.aligner {aligner}, and has no aligner"
+        raise InputError(f"{fault} of its own; give a voice that was trained with learned")
     tensors = voice.stored(ALIGNER)
     path = voice.folder / f"{ALIGNER}.safetensors"
     if tensors is None:
-        raise InputError(
-            f"{path} is missing, and durations need it; give the experiment that was trained, or"
-            " publish it with --with_discriminators"
-        )
+        remedy = "give the experiment that was trained, or publish it with --with_discriminators"
+        raise InputError(f"{path} is missing, and durations need it; {remedy}")
     network = JointAligner.build(section(voice.config.model), voice.assets)
     fill_network(network, tensors, path, "its config.json")
     return network.eval()

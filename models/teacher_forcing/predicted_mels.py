@@ -8,7 +8,7 @@ are used, so that neither model was trained on the test utterances of the other.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -56,19 +56,15 @@ def prepare_from_acoustic(
             `processed_dir` of its configuration.
     """
     if config.task != "vocoder":
-        raise InputError(
-            "--from_acoustic prepares the training data of a vocoder; the task of this"
-            f" configuration is {config.task}"
-        )
+        fault = f"the task of this configuration is {config.task}"
+        raise InputError(f"--from_acoustic prepares the training data of a vocoder; {fault}")
     acoustic = load_model(fetch(reference, for_training=True), resolved_device())
     acoustic.require_task("tts", f"--from_acoustic: {reference}")
     # of another padding, the audio is shifted by half a hop to match the mels
     if different := acoustic.mel.differences(config.preprocess.mel, ignore=("padding",)):
-        raise InputError(
-            f"--from_acoustic: {reference} predicts another mel than this vocoder reads:"
-            f" {', '.join(different)} (model and configuration); use the vocoder configuration of"
-            " the same mel"
-        )
+        fault = f"--from_acoustic: {reference} predicts another mel than this vocoder reads"
+        values = f"{', '.join(different)} (model and configuration)"
+        raise InputError(f"{fault}: {values}; use the vocoder configuration of the same mel")
     source = acoustic.config.preprocess
     if processed is not None:
         source = replace(source, processed_dir=str(processed))
@@ -95,10 +91,8 @@ def _plan(
         splits = read_splits(source)
         utterances = [u for u in read_utterances(source).values() if u.id in store]
     except InputError as error:
-        raise InputError(
-            f"--from_acoustic needs the features of {dataset} that {acoustic.origin} was trained"
-            f" on: {error}"
-        ) from error
+        needed = f"the features of {dataset} that {acoustic.origin} was trained on"
+        raise InputError(f"--from_acoustic needs {needed}: {error}") from error
 
     networks = [acoustic.network]
     is_timed = store.timed or not model_of(acoustic.config).needs_durations
@@ -119,7 +113,8 @@ def _plan(
         {fingerprint.PREDICTED_BY: f"sha256 {weights_digest(*networks)[:32]}"},
         {fingerprint.MODEL_OF_MELS: acoustic.origin, "from_acoustic.splits": splits._asdict()},
     )
-    work = PredictionWork(data, options, processed_folder(options, dataset), n_threads, aligner)
+    folder, spectrogram = processed_folder(options, dataset), MelSpectrogram(store.mel)
+    work = PredictionWork(data, options, folder, spectrogram, n_threads, aligner)
     listing = Listing(utterances, [], [], read_origin(source / "report.json"))
     run = plan_run(options, dataset, listing, dependence, work)
     return replace(run, mels_from=acoustic.origin, splits=splits)
@@ -132,12 +127,9 @@ class PredictionWork:
     data: VoiceData
     config: PreprocessConfig  # of the vocoder
     folder: Path  # where processed data go
+    spectrogram: MelSpectrogram  # of the features
     n_threads: int
     aligner: JointAligner | None = None  # of a voice whose data have no durations
-
-    @cached_property
-    def _source_mel(self) -> MelSpectrogram:
-        return MelSpectrogram(self.data.store.mel)
 
     def __call__(self, name: str, utterances: Sequence[Utterance]) -> ShardReport:
         """Predicts and writes one shard."""
@@ -171,12 +163,11 @@ class PredictionWork:
         self.data.vocabulary.ids(features.phones)
         T, mel = features.mel.shape[1], self.data.store.mel
         span = cut_span(audio.wav, features.start, T, mel)
-        difference = float(np.abs(mel_of(span, self._source_mel) - features.mel).mean())
+        difference = float(np.abs(mel_of(span, self.spectrogram) - features.mel).mean())
         if difference > _SAME_MEL:
-            raise SpanError(
-                f"its mel differs from the features' by {difference:.2f} in the mean, so that they "
-                "are of another recording; run stage 1 of the acoustic model again"
-            )
+            fault = f"its mel differs from the features' by {difference:.2f} in the mean"
+            remedy = "run stage 1 of the acoustic model again"
+            raise SpanError(f"{fault}, so that they are of another recording; {remedy}")
         # the window of a frame begins at the same sample in both mel definitions
         start = features.start + self.config.mel.edge_samples[0] - mel.edge_samples[0]
         wav = cut_span(audio.wav, start, T, self.config.mel)

@@ -1,8 +1,7 @@
 """Writes a dump from a corpus: the same bytes with any number of processes.
 
-The mel is that of `DEFINITION` in log10, with one frame more, on the end of the audio or the hop
-before it: T is 1 + S // hop, as librosa counts. F0 and energy beyond 1.5 interquartile ranges
-of the quartiles take the largest of the other values.
+The mel has one frame more than Arion's, on the end of the audio or the hop before it: T is
+1 + S // hop, as librosa counts.
 """
 
 import math
@@ -56,14 +55,8 @@ def analyse(
     reflected = np.pad(wav, (0, mel.n_fft // 2), mode="reflect")
     with torch.inference_mode():
         log_mel, energy = spectrogram.mel_and_energy(torch.from_numpy(reflected)[None])
-    f0 = extract_f0(
-        wav,
-        mel,
-        n_frames,
-        method=cast("Literal['parselmouth', 'pyworld']", config.pitch_extractor),
-        f0_min=config.f0_min,
-        f0_max=config.f0_max,
-    )
+    method = cast("Literal['parselmouth', 'pyworld']", config.pitch_extractor)
+    f0 = extract_f0(wav, mel, n_frames, method=method, f0_min=config.f0_min, f0_max=config.f0_max)
     return {
         layout.RAW_MEL: to_log10(log_mel[0, :, :n_frames].numpy()),
         layout.F0: capped(f0),
@@ -133,21 +126,16 @@ def split_of(ids: Sequence[str], test_size: float, seed: int) -> SplitOfId:
 
 
 def _extract(
-    config: PreprocessConfig,
-    folder: Path,
-    split: SplitOfId,
-    _name: str,
-    utterances: list[Utterance],
+    config: PreprocessConfig, folder: Path, split: SplitOfId, _name: str, batch: list[Utterance]
 ) -> list[Rejection]:
     """Writes the arrays of some utterances, and returns those that cannot be used."""
     extractor = shards.once_per_process(partial(_Extractor, config), repr(config))
-    extractor.reader.prepare(utterances)
+    extractor.reader.prepare(batch)
     rejected: list[Rejection] = []
-    for utterance in utterances:
-        id = utterance.id
+    for utterance in batch:
         arrays = shards.extract_or_reject(extractor, utterance, shards.Trace(), rejected) or {}
         for file, values in arrays.items():
-            write_array(file.path(folder, split[id], id), values)
+            write_array(file.path(folder, split[utterance.id], utterance.id), values)
     return rejected
 
 
@@ -165,11 +153,9 @@ class _Extractor:
         wav, spoken = self.reader.read(utterance, trace)
         trace.part = "features"
         trimmed = trim(wav)
-        S, window = len(trimmed), self.config.n_fft
-        if window > S:
-            raise InputError(
-                f"{S} samples of speech are fewer than one analysis window of {window}"
-            )
+        if len(trimmed) < self.config.n_fft:
+            fault = f"{len(trimmed)} samples of speech are fewer than one analysis window"
+            raise InputError(f"{fault} of {self.config.n_fft}")
         ids = np.array(self.vocabulary.ids(spoken.phones), dtype=np.int32)
         return {layout.IDS: ids, **analyse(trimmed, self.spectrogram, self.config)}
 
@@ -180,26 +166,27 @@ def _finish(folder: Path, split: SplitOfId, config: PreprocessConfig) -> None:
     if not train:
         raise InputError("no usable utterance is left in train")
 
-    def arrays(file: ArrayFile, *, nonzero: bool) -> Iterator[np.ndarray]:
+    def arrays(file: ArrayFile) -> Iterator[np.ndarray]:
         for id in train:
             values = np.load(file.path(folder, "train", id)).astype(np.float64)
-            yield values[values != 0][:, None] if nonzero else values
+            yield values if file == layout.RAW_MEL else values[values != 0][:, None]
 
-    stats = mean_and_scale(partial(arrays, layout.RAW_MEL, nonzero=False))
-    write_array(folder / layout.STATS, stats)
-    for name, file in ((layout.STATS_F0, layout.F0), (layout.STATS_ENERGY, layout.ENERGY)):
-        write_array(folder / name, mean_and_scale(partial(arrays, file, nonzero=True)))
+    files = (layout.RAW_MEL, layout.F0, layout.ENERGY)
+    stats = [mean_and_scale(partial(arrays, file)) for file in files]
+    for name, rows in zip((layout.STATS, layout.STATS_F0, layout.STATS_ENERGY), stats, strict=True):
+        write_array(folder / name, rows)
+    mean, scale = stats[0]
     symbols = layout.symbols()
     lengths = {"max_seq_length": 0, "max_mel_length": 0, "vocab_size": len(symbols)}
     for id, name in split.items():
         mel = np.load(layout.RAW_MEL.path(folder, name, id))
-        write_array(layout.NORM_MEL.path(folder, name, id), (mel - stats[0]) / stats[1])
-        n_symbols = len(np.load(layout.IDS.path(folder, name, id)))
-        lengths["max_seq_length"] = max(lengths["max_seq_length"], n_symbols)
-        lengths["max_mel_length"] = max(lengths["max_mel_length"], len(mel))
+        write_array(layout.NORM_MEL.path(folder, name, id), (mel - mean) / scale)
+        ids = np.load(layout.IDS.path(folder, name, id))
+        for key, values in (("max_seq_length", ids), ("max_mel_length", mel)):
+            lengths[key] = max(lengths[key], len(values))
     for name in layout.SPLITS:
-        ids = [id for id, split_of_id in split.items() if split_of_id == name]
-        write_array(layout.ids_file(folder, name), np.array(ids))
+        ids = np.array([id for id, split_of_id in split.items() if split_of_id == name])
+        write_array(layout.ids_file(folder, name), ids)
     write_json(folder / layout.LENGTHS, lengths)
     write_json(folder / layout.MEL_DEFINITION, asdict(config.mel))
     (folder / layout.VOCABULARY).write_text("".join(f"{s}\n" for s in symbols), encoding="utf-8")

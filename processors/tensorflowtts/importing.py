@@ -1,8 +1,4 @@
-"""Makes the feature store of stage 1 from a dump; the dump is only read.
-
-The mels become natural logarithms. Utterances whose arrays do not fit together are left out, each
-with its reason in `rejected.jsonl`.
-"""
+"""Makes the feature store of stage 1 from a dump; the dump is only read."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -46,18 +42,13 @@ def import_dump(
     preprocess = config.preprocess
     _check(preprocess, dump)
     if durations_in is not None and not preprocess.has_aligner:
-        raise InputError(
-            f"--durations is not read with preprocess.aligner {preprocess.aligner!r}: leave it out,"
-            " or set preprocess.aligner=imported"
-        )
+        fault = f"--durations is not read with preprocess.aligner {preprocess.aligner!r}"
+        raise InputError(f"{fault}: leave it out, or set preprocess.aligner=imported")
     train, valid = (_read_ids(layout.ids_file(dump, name)) for name in layout.SPLITS)
     if both := sorted({*train} & {*valid}):
         raise InputError(f"{dump}: in train and in valid: {', '.join(both[:5])}")
-    splits = Splits(train, valid, [], [])
-    split_of = {id: name for name in layout.SPLITS for id in getattr(splits, name)}
-    durations = None
-    if preprocess.has_aligner:
-        durations = _find_durations(dump, durations_in, split_of)
+    split_of = dict.fromkeys(train, "train") | dict.fromkeys(valid, "valid")
+    durations = _find_durations(dump, durations_in, split_of) if preprocess.has_aligner else None
     corpus = preprocess.corpus_of(dataset)
     folder = processed_folder(preprocess, dataset)
     utterances = [
@@ -80,10 +71,9 @@ def import_dump(
         return [utterance.id, utterance.speaker, *stamps]
 
     work = ShardWork(reader, folder, preprocess.mel)
-    listing = Listing(utterances, [], [])
     dependence = Dependence("tts", ALIGNMENTS, identity, {"dump": str(dump)})
-    run = with_phones(plan_run(preprocess, dataset, listing, dependence, work))
-    return carry_out(replace(run, splits=splits), n_cpus)
+    run = with_phones(plan_run(preprocess, dataset, Listing(utterances, [], []), dependence, work))
+    return carry_out(replace(run, splits=Splits(train, valid, [], [])), n_cpus)
 
 
 @dataclass(frozen=True)
@@ -101,23 +91,27 @@ class DumpReader:
         trace.part = "features"
         mel = self._read(layout.RAW_MEL, id)
         T, hop = len(np.atleast_1d(mel)), self.mel.hop_length
-        shapes = {layout.F0: (T,), layout.ENERGY: (T,), layout.WAV: (T * hop,)}
-        f0, energy, wav = (self._read(file, id) for file in shapes)
-        expected = [(T, self.mel.n_mels), *shapes.values()]
-        for values, shape in zip((mel, f0, energy, wav), expected, strict=True):
-            if values.shape != shape or not np.isfinite(values).all():
-                actual = ", ".join(str(array.shape) for array in (mel, f0, energy, wav))
-                fault = f"mel, f0, energy and wave of shapes {actual}"
-                raise FeatureError(f"{fault}, expected {expected} without NaN")
-        phones = self._phones(id)
+        f0, energy, wav = (self._read(file, id) for file in (layout.F0, layout.ENERGY, layout.WAV))
+        arrays, expected = (mel, f0, energy, wav), [(T, self.mel.n_mels), (T,), (T,), (T * hop,)]
+        shapes = [values.shape for values in arrays]
+        if shapes != expected or not all(np.isfinite(values).all() for values in arrays):
+            fault = f"mel, f0, energy and wave of shapes {', '.join(map(str, shapes))}"
+            raise FeatureError(f"{fault}, expected {expected} without NaN")
+        phones, durations = self._phones(id), None
         trace.audio_seconds = T * hop / self.mel.sample_rate
         write_wav(utterance.audio, wav.astype(np.float32), self.mel.sample_rate)
         trace.phones = trace.text_phones = phones
+        if self.durations is not None:
+            files = self.durations.get(id, [])
+            if len(files) != 1:
+                known = ", ".join(map(str, files)) or "none"
+                raise FeatureError(f"files of its durations: {known}; expected one")
+            durations = checked_durations(_read_numbers(files[0]), len(phones), T)
         return Features(
             id=id,
             speaker=utterance.speaker,
             phones=phones,
-            durations=self._durations(id, len(phones), T),
+            durations=durations,
             mel=to_nats(mel),
             f0=f0.astype(np.float32),
             energy=energy.astype(np.float32),
@@ -135,15 +129,6 @@ class DumpReader:
         if low < 1 or high >= len(symbols):
             raise FeatureError(f"ids from {low} to {high}, expected 1 to {len(symbols) - 1}")
         return tuple(symbols[number] for number in ids)
-
-    def _durations(self, id: str, n_tokens: int, n_frames: int) -> np.ndarray | None:
-        if self.durations is None:
-            return None
-        files = self.durations.get(id, [])
-        if len(files) != 1:
-            listed = ", ".join(map(str, files)) or "none"
-            raise FeatureError(f"files of its durations: {listed}; expected one")
-        return checked_durations(_read_numbers(files[0]), n_tokens, n_frames)
 
 
 def _read_numbers(path: Path) -> np.ndarray:
@@ -201,10 +186,8 @@ def _find_durations(
     for path in sorted({path for root in roots for path in root.rglob(f"*{end}")}):
         files.setdefault(path.name.removesuffix(end), []).append(path)
     if not files.keys() & split_of.keys():
-        raise InputError(
-            f"{source or dump}: no durations of its utterances; give their folder by --durations,"
-            " or set preprocess.aligner to learned"
-        )
+        remedy = "give their folder by --durations, or set preprocess.aligner to learned"
+        raise InputError(f"{source or dump}: no durations of its utterances; {remedy}")
     return files
 
 

@@ -1,17 +1,7 @@
-"""Names, symbols and arrays of a dump.
+"""Names, symbols and arrays of a dump: docs/tensorflowtts.md lists its files.
 
-Files of the utterance U, in `train/` or `valid/`:
-
-| file | content |
-|---|---|
-| `ids/U-ids.npy` | (N,) int32, the last one is eos |
-| `raw-feats/U-raw-feats.npy`, `norm-feats/U-norm-feats.npy` | (T, M) float32, log10 |
-| `raw-f0/U-raw-f0.npy`, `raw-energies/U-raw-energy.npy` | (T,) float32; Hz, 0 = unvoiced |
-| `wavs/U-wave.npy` | (T * hop,) float32 |
-| `duration/U-durations.npy` | (N,) frames; a dump gets them later, from an aligner |
-
-The other files describe the whole dump; statistics have a row of means and one of standard
-deviations, float32, over the training split, for F0 and energy without zeros.
+Statistics have a row of means and one of standard deviations, float32, over the training split,
+for F0 and energy without zeros.
 """
 
 import math
@@ -46,13 +36,13 @@ class ArrayFile(NamedTuple):
         return dump / split / self.folder / f"{id}-{self.end}.npy"
 
 
-IDS = ArrayFile("ids", "ids")
-RAW_MEL = ArrayFile("raw-feats", "raw-feats")
-NORM_MEL = ArrayFile("norm-feats", "norm-feats")
-F0 = ArrayFile("raw-f0", "raw-f0")
-ENERGY = ArrayFile("raw-energies", "raw-energy")
-WAV = ArrayFile("wavs", "wave")
-DURATIONS = ArrayFile("duration", "durations")
+IDS = ArrayFile("ids", "ids")  # (N,) int32, the last one is eos
+RAW_MEL = ArrayFile("raw-feats", "raw-feats")  # (T, M) float32, log10
+NORM_MEL = ArrayFile("norm-feats", "norm-feats")  # of the same shape and type
+F0 = ArrayFile("raw-f0", "raw-f0")  # (T,) float32, Hz, 0 = unvoiced
+ENERGY = ArrayFile("raw-energies", "raw-energy")  # (T,) float32
+WAV = ArrayFile("wavs", "wave")  # (T * hop,) float32
+DURATIONS = ArrayFile("duration", "durations")  # (N,) frames; added later, from an aligner
 
 
 def symbols() -> tuple[str, ...]:

@@ -39,7 +39,7 @@ class EspeakPhonemizer:
     ) -> None:
         self.language = language
         self._refuses = unknown == "refuse"
-        self._user_lexicon = dict(user_lexicon or {})
+        self._user_lexicon = user_lexicon or {}
         _voice(language)
 
     def reads(self, sign: str) -> bool:
@@ -47,19 +47,14 @@ class EspeakPhonemizer:
         return bool(_voice(self.language).alone(sign))
 
     def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
-        """Looks up the pronunciation of each word of a clause, in its context.
-
-        espeak merges some words ("of the" gives one group of phones) and splits others ("25" gives
-        two); then phones are assigned to words by the pronunciations of single words.
-        """
+        """Looks up the pronunciation of each word of a clause, in its context."""
         voice = _voice(self.language)
+        # "of the" is one group of phones, "25" are two
         spoken = groups = voice.groups(" ".join(words))
         if len(spoken) != len(words) or not all(word.isalpha() for word in words):
             spoken = share_phones(words, spoken, [voice.alone(word) for word in words])
         said: list[Pronunciation] = []
-        starts, group_starts = (
-            [*accumulate(map(len, rows), initial=0)] for rows in (spoken, groups)
-        )
+        starts, group_starts = ([*accumulate(map(len, row), initial=0)] for row in (spoken, groups))
         is_shared = [*chain(*spoken)] == [*chain(*groups)]  # words may have other phones alone
         for word, phones, start in zip(words, spoken, starts[:-1], strict=True):
             chosen = self._user_lexicon.get(word.lower(), phones)
@@ -103,67 +98,46 @@ class _EspeakVoice:
 
 
 def _voice(language: str) -> _EspeakVoice:
-    voices: dict[str, _EspeakVoice] = vars(_thread).setdefault("voices", {})
+    voices: dict[str, _EspeakVoice] = vars(_thread)
     if language not in voices:
         voices[language] = _open_voice(language)
     return voices[language]
 
 
 def _open_voice(language: str) -> _EspeakVoice:
-    _point_to_library()
-    from phonemizer.backend import EspeakBackend
-    from phonemizer.separator import Separator
-
-    if not EspeakBackend.is_supported_language(language):
-        raise InputError(_unknown_language(language, EspeakBackend.supported_languages()))
-    logger = logging.getLogger("arion.phonemizer")
-    logger.setLevel(logging.CRITICAL)  # no warnings about foreign words
-    backend = EspeakBackend(
-        language,
-        with_stress=True,
-        language_switch="remove-flags",
-        words_mismatch="ignore",
-        logger=logger,
-    )
-    return _EspeakVoice(backend, Separator(phone="_", word=" ", syllable=""))
-
-
-def _point_to_library() -> None:
-    """Sets the paths of espeak-ng for phonemizer, unless the environment already does.
-
-    Worker processes inherit environment variables, but not phonemizer's own settings. All three are
-    needed: with the library alone, espeak-ng ends the process if it does not find its data.
-    """
     try:
         import espeakng_loader
-        import phonemizer  # noqa: F401
+        from phonemizer.backend import EspeakBackend
+        from phonemizer.separator import Separator
     except ImportError as error:
         raise InputError(f"phone_extractor espeak needs two packages: {INSTALL}") from error
+    # Worker processes inherit environment variables, but not phonemizer's own settings. All three
+    # are needed: with the library alone, espeak-ng ends the process if it does not find its data.
     os.environ.setdefault("PHONEMIZER_ESPEAK_LIBRARY", espeakng_loader.get_library_path())
     os.environ.setdefault("PHONEMIZER_ESPEAK_DATA_PATH", espeakng_loader.get_data_path())
     os.environ.setdefault("ESPEAK_DATA_PATH", espeakng_loader.get_data_path())
-
-
-def _unknown_language(language: str, voices: Mapping[str, str]) -> str:
-    codes = [code for code in voices if code[:2] == language[:2]]
-    codes += [code for code, name in voices.items() if name.lower().startswith(language.lower())]
-    nearest = sorted(dict.fromkeys(codes), key=len)[:6]  # "en-us" before "en-gb-x-rp"
-    known = f"nearest: {', '.join(nearest)}" if nearest else f"it has {', '.join(sorted(voices))}"
-    return f"espeak has no language '{language}'; {known}"
+    voices: dict[str, str] = EspeakBackend.supported_languages()
+    if language not in voices:
+        near = [code for code in voices if code[:2] == language[:2]]
+        near += [code for code, name in voices.items() if name.lower().startswith(language.lower())]
+        nearest = ", ".join(sorted(dict.fromkeys(near), key=len)[:6])  # "en-us", "en-gb-x-rp"
+        known = f"nearest: {nearest}" if near else f"it has {', '.join(sorted(voices))}"
+        raise InputError(f"espeak has no language '{language}'; {known}")
+    logger = logging.getLogger("arion.phonemizer")
+    logger.setLevel(logging.CRITICAL)  # no warnings about foreign words
+    options = {"language_switch": "remove-flags", "words_mismatch": "ignore"}
+    backend = EspeakBackend(language, with_stress=True, logger=logger, **options)
+    return _EspeakVoice(backend, Separator(phone="_", word=" ", syllable=""))
 
 
 def share_phones(
     words: Sequence[str], groups: Sequence[Phones], alone: Sequence[Phones]
 ) -> list[Phones]:
-    """Assigns the phones of a clause to its words.
+    """Assigns the phones of a clause, in groups that need not be words, to its words.
 
-    Groups equal to the pronunciation of a single word, but for stress, are assigned first; between
+    Groups equal to the pronunciation of a word `alone`, but for stress, are assigned first; between
     those, phones are shared by the alignment of least edit distance. Words that would get none, and
     those near them, keep the phones they have alone.
-
-    Args:
-        groups: Phones of the clause, in groups that need not be words.
-        alone: Phones of each word in isolation.
     """
     shared: list[Phones] = []
     for (word, group), (last_word, last_group) in pairwise(_cuts(groups, alone)):
@@ -204,16 +178,16 @@ def _share_gap(groups: Sequence[Phones], alone: Sequence[Phones]) -> list[Phones
 
 def _places(phones: Sequence[str], expected: Sequence[str]) -> list[int]:
     """Finds the index in `expected` of each phone's counterpart (Wagner and Fischer 1974)."""
-    rows, columns = len(phones), len(expected)
-    cost = [[column * _INSERTED for column in range(columns + 1)]]
-    for row in range(1, rows + 1):
-        cost.append([row * _INSERTED])
-        for column in range(1, columns + 1):
-            swap = cost[row - 1][column - 1] + _distance(phones[row - 1], expected[column - 1])
-            skip = min(cost[row - 1][column], cost[row][column - 1]) + _INSERTED
-            cost[row].append(min(swap, skip))
-    places, column = [0] * rows, columns
-    row = rows
+    row, column = len(phones), len(expected)
+    cost = [[index * _INSERTED for index in range(column + 1)]]
+    for phone in phones:
+        above = cost[-1]
+        cost.append([len(cost) * _INSERTED])
+        for index, other in enumerate(expected):
+            swap = above[index] + _distance(phone, other)
+            skip = min(above[index + 1], cost[-1][index]) + _INSERTED
+            cost[-1].append(min(swap, skip))
+    places = [0] * row
     while row > 0:
         here = cost[row][column]
         if column > 0 and here == cost[row][column - 1] + _INSERTED:
@@ -227,7 +201,7 @@ def _places(phones: Sequence[str], expected: Sequence[str]) -> list[int]:
 
 
 def _distance(first: str, second: str) -> float:
-    first, second = first.lstrip("ˈˌ"), second.lstrip("ˈˌ")
+    first, second = _without_stress((first, second))
     if first == second:
         return 0.0
     return 0.6 if (first[:1] in _VOWELS) == (second[:1] in _VOWELS) else 1.2

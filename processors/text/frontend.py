@@ -8,27 +8,11 @@ from pathlib import Path
 
 from config.text import TextConfig, UnknownCharacters, is_english
 from processors.records import SpokenText, Word, WordPhones
+from processors.text import letters, symbols
 from processors.text.espeak import EspeakPhonemizer, is_ipa
 from processors.text.g2p import LexiconPhonemizer, Pronunciation, is_arpabet, read_lexicon
-from processors.text.letters import (
-    LetterPhonemizer,
-    is_letter,
-    normalise_symbols,
-    read_symbols,
-    split_words,
-    unspoken_symbols,
-)
-from processors.text.normalisation.english import has_name, normalise_english
+from processors.text.normalisation.english import english_in_words, has_name, normalise_english
 from processors.text.normalisation.foreign import left_out, name_signs
-from processors.text.symbols import (
-    ARPABET_PREFIX,
-    BLANK,
-    END,
-    FULL_STOP,
-    SHORT_PAUSE,
-    SILENCE,
-    WORD_BOUNDARY,
-)
 from processors.text.tokens import (
     Token,
     clean_characters,
@@ -44,7 +28,7 @@ from utils.errors import InputError
 # what may be in braces; otherwise phones of ARPAbet
 _SETS = {
     **dict.fromkeys(("espeak", "espeak_characters"), (is_ipa, "a phone of IPA")),
-    "letters": (is_letter, "a letter"),
+    "letters": (letters.is_letter, "a letter"),
 }
 _WORD = "word"  # placeholder for inline phones when the text after them is normalised
 Phonemizer = Callable[[Sequence[str]], list[Pronunciation]]  # of the words of a clause
@@ -53,8 +37,8 @@ Phonemizer = Callable[[Sequence[str]], list[Pronunciation]]  # of the words of a
 class TextFrontend:
     """Turns text into a SpokenText; the same text always gives the same phones.
 
-    The normaliser `english` applies to English only: in other languages only characters are
-    cleaned, a few signs become words, and espeak-ng reads the numbers and the other signs.
+    In other languages than English, characters are cleaned and a few signs become words; espeak-ng
+    reads the numbers and the other signs.
 
     Args:
         unknown: What to do with letters of other scripts in English; espeak-ng reads them.
@@ -66,9 +50,8 @@ class TextFrontend:
         self.language = language
         self._unknown: UnknownCharacters = unknown
         self._symbols = config.phone_extractor if config.keeps_punctuation else ""
-        self._in_letters, self._ends_in_eos = config.in_letters, config.ends_in_eos
-        self._is_characters = config.is_characters
-        self._phone_prefix = ARPABET_PREFIX if config.has_nvidia_symbols else ""
+        self._config = config
+        self._phone_prefix = symbols.ARPABET_PREFIX if config.has_nvidia_symbols else ""
         self._has_classes = config.pauses == "classes" and not self._symbols
         self._is_english = config.normalizer == "english" and is_english(language)
         arpabet = (is_arpabet, "a phone of ARPAbet")
@@ -76,7 +59,20 @@ class TextFrontend:
         path = config.lexicon_path
         lexicon = read_lexicon(Path(path), self._is_phone) if path else {}
         self._own_words = frozenset(lexicon)
-        self._phonemize = _make_phonemizer(config, language, lexicon, unknown)
+        self._phonemize: Phonemizer
+        if config.has_espeak:
+            self._phonemize = EspeakPhonemizer(language, lexicon, unknown)
+        elif config.phone_extractor == "letters":
+            self._phonemize = letters.LetterPhonemizer()
+        elif not is_english(language):
+            raise InputError(
+                f"the lexicon is English, the language of the text is '{language}'; set "
+                f"preprocess.text.phone_extractor to {'letters' if config.is_mixed else 'espeak'}"
+            )
+        elif config.is_mixed:
+            self._phonemize = letters.LetterPhonemizer(lexicon, self._phone_prefix)
+        else:
+            self._phonemize = LexiconPhonemizer(lexicon)
 
     def __call__(self, *texts: str) -> SpokenText:
         """Reads a text as phones.
@@ -95,18 +91,15 @@ class TextFrontend:
         for part in _spaces_first(texts):
             parts.append(self._read(part, is_first=not any(tokens for _, tokens in parts)))
         normalised = " ".join("".join(words for words, _ in parts).split())
-        unspoken = self.unspoken(text)
-        if self._symbols:
-            unspoken = (*unspoken, *unspoken_symbols(normalised, self._symbols))
         tokens = [token for _, tokens in parts for token in tokens]
-        normalised, tokens = self._units(normalised, tokens)
+        unspoken = self.unspoken(text)
+        normalised, tokens, marks = self._units(normalised, tokens)
         if all(token.kind == "pause" for token in tokens):
             raise InputError(f"there is no word to say in {text[:80]!r}")
         units = [self._units(*part)[1] for part in parts] if len(parts) > 1 else []
         word_ends = accumulate(sum(token.kind != "pause" for token in part) for part in units)
         spoken = self._spoken(text, normalised, tokens)
-        spoken = replace(spoken, unspoken=unspoken, word_ends=tuple(word_ends))
-        return _with_blanks(spoken) if self._is_characters else spoken
+        return replace(spoken, unspoken=(*unspoken, *marks), word_ends=tuple(word_ends))
 
     def _read(self, text: str, *, is_first: bool) -> tuple[str, list[Token]]:
         """Reads a part of a text: the text in words, and its words, pauses and phones."""
@@ -115,30 +108,36 @@ class TextFrontend:
         for inline, piece in split_inline(text):
             if inline:
                 token = inline_phones(piece)
-                self._check_phones(token.text)
+                if wrong := [name for name in token.text.split() if not self._is_phone(name)]:
+                    fault = f"'{wrong[0]}' in {{{token.text}}} is not {self._phone_kind}"
+                    raise InputError(fault)
                 is_word = token.shown and not self._symbols
                 normalised += f" {token.shown}" if is_word else f" {{{piece}}}"
                 tokens.append(token)
-            else:
-                follows = tokens or not is_first
-                words = self._after_phones(piece) if follows else self._normalise(piece)
+            else:  # after phones as after a word: punctuation depends on what precedes it
+                before = _WORD if tokens or not is_first else ""
+                is_apart = piece[0].isalnum() or piece[0] in "'’" or is_sign(piece[0])
+                apart = " " if before and is_apart else ""
+                words = self._normalise(f"{before}{apart}{piece}").removeprefix(before)
                 normalised += words
                 tokens += tokenize(words)
         return normalised, tokens
 
-    def _units(self, normalised: str, tokens: list[Token]) -> tuple[str, list[Token]]:
-        """Converts these to what the voice reads: words without hyphens, or a set of symbols."""
+    def _units(self, text: str, tokens: list[Token]) -> tuple[str, list[Token], tuple[str, ...]]:
+        """Converts these to words without hyphens, or symbols; returns also marks left out."""
         if self._symbols:
-            return read_symbols(normalised, self._symbols)
-        if self._in_letters:
-            tokens = [word for token in tokens for word in split_words(token)]
-        return normalised, merge_pauses(tokens)
+            return letters.read_symbols(text, self._symbols)
+        if self._config.in_letters:
+            tokens = [word for token in tokens for word in letters.split_words(token)]
+        return text, merge_pauses(tokens), ()
 
     def _normalise(self, text: str) -> str:
         """Writes text in words; outside English without the signs that espeak-ng cannot read."""
+        if self._is_english and self._symbols:
+            words = english_in_words(text, self._own_words, self._unknown)
+            return " ".join(words.translate(letters.DASHES).lower().split())
         if self._is_english:
-            normalise = normalise_symbols if self._symbols else normalise_english
-            return normalise(text, self._own_words, self._unknown)
+            return normalise_english(text, self._own_words, self._unknown)
         named = name_signs(clean_characters(text), self.language)
         return "".join(" " if is_sign(char) and not self._reads(char) else char for char in named)
 
@@ -158,13 +157,8 @@ class TextFrontend:
             return tuple(char for char in named if is_sign(char) and not self._reads(char))
         unknown = self._unknown
         signs = () if self._symbols else (c for c in named if is_sign(c) and not has_name(c))
-        letters = (c for c in named if unknown != "refuse" and left_out(c, unknown))
-        return (*signs, *letters)
-
-    def _after_phones(self, text: str) -> str:
-        """Normalises as if after a word: the meaning of punctuation depends on what precedes it."""
-        apart = " " if text[0].isalnum() or text[0] in "'’" or is_sign(text[0]) else ""
-        return self._normalise(f"{_WORD}{apart}{text}").removeprefix(_WORD)
+        others = (c for c in named if unknown != "refuse" and left_out(c, unknown))
+        return (*signs, *others)
 
     def holds_phones(self, inline: str) -> bool:
         """Tells whether what is in braces is meant as phones, also if some of them are wrong."""
@@ -173,67 +167,46 @@ class TextFrontend:
         look_alike = all(re.fullmatch(r"[A-Z]{1,3}\d?", phone) for phone in phones)
         return any(valid) and (all(valid) or look_alike)
 
-    def _check_phones(self, inline: str) -> None:
-        for phone in inline.split():
-            if not self._is_phone(phone):
-                raise InputError(f"'{phone}' in {{{inline}}} is not {self._phone_kind}")
-
-    def _pronounced(self, tokens: Sequence[Token]) -> Iterator[tuple[Token, Pronunciation]]:
-        """Yields tokens with their pronunciations; words between pauses share their context."""
-        clause: list[Token] = []
+    def _pronounced(self, tokens: Sequence[Token]) -> list[tuple[Token, Pronunciation]]:
+        """Pairs tokens with their pronunciations, without spaces in what is said as one word."""
+        words: list[Pronunciation] = []
+        clause: list[str] = []  # words between pauses share their context
         for token in [*tokens, Token("pause", "")]:
-            if token.kind == "word" or (clause and token.text == WORD_BOUNDARY):
-                clause.append(token)
-                continue
-            if clause:
-                yield from self._pronounced_clause(clause, before_phones=token.kind == "phones")
+            if token.kind == "word":
+                clause.append(token.text)
+            elif clause and token.text != symbols.WORD_BOUNDARY:
+                goes_on = token.kind == "phones" and isinstance(self._phonemize, LexiconPhonemizer)
+                context = [*clause, _WORD] if goes_on else clause  # "A {S K AY1}": the article
+                words += self._phonemize(context)[: len(clause)]
                 clause = []
-            if token.text:
-                prefix = self._phone_prefix if token.kind == "phones" else ""
-                phones = tuple(f"{prefix}{name}" for name in token.text.split())
-                yield token, self._in_symbols(Pronunciation(phones, in_lexicon=True))
-
-    def _pronounced_clause(
-        self, clause: Sequence[Token], *, before_phones: bool
-    ) -> Iterator[tuple[Token, Pronunciation]]:
-        """Yields the words of a clause and the spaces between those that are not said as one."""
-        words = [token.text for token in clause if token.kind == "word"]
-        if before_phones and isinstance(self._phonemize, LexiconPhonemizer):
-            words.append(_WORD)  # "A {S K AY1}": the article
-        said = iter(self._phonemize(words))
-        spaces: list[tuple[Token, Pronunciation]] = []
-        for token in clause:
-            if token.kind == "pause":
-                spaces.append((token, Pronunciation((), in_lexicon=True)))
-                continue
-            pronunciation = self._in_symbols(next(said))
-            if not pronunciation.is_joined:
-                yield from spaces
-            spaces = []
-            yield token, pronunciation
-        yield from spaces
-
-    def _in_symbols(self, said: Pronunciation) -> Pronunciation:
-        """Returns a pronunciation in single characters, if the voice reads these."""
-        phones = tuple("".join(said.phones)) if self._is_characters else said.phones
-        return said._replace(phones=phones)
+        said = iter(words)
+        pairs: list[tuple[Token, Pronunciation]] = []
+        for token in tokens:
+            names = token.text.split() if token.kind == "phones" else []
+            phones = tuple(f"{self._phone_prefix}{name}" for name in names)
+            spoken = next(said) if token.kind == "word" else Pronunciation(phones, in_lexicon=True)
+            while spoken.is_joined and pairs[-1][0].text == symbols.WORD_BOUNDARY:
+                pairs.pop()
+            if self._config.is_characters:
+                spoken = spoken._replace(phones=tuple("".join(spoken.phones)))
+            pairs.append((token, spoken))
+        return pairs
 
     def _spoken(self, text: str, normalised: str, tokens: Sequence[Token]) -> SpokenText:
         """Joins the phones of words and pauses, in the form that SpokenText describes."""
-        phones = [SILENCE] if self._has_classes else []
+        phones = [symbols.SILENCE] if self._has_classes else []
         words: list[Word] = []
         choices: list[WordPhones] = []
         unknown: list[str] = []
         for token, said in self._pronounced(tokens):
             follows_word = bool(words) and words[-1].end == len(phones)
             if token.kind == "pause":
-                if self._symbols:
-                    phones.append(token.text)
-                elif words:  # punctuation before the first word makes no pause
-                    phones.append(token.text if self._has_classes else SHORT_PAUSE)
+                if words or self._symbols:  # punctuation before the first word makes no pause
+                    has_name = self._has_classes or self._symbols
+                    phones.append(token.text if has_name else symbols.SHORT_PAUSE)
                 continue
-            if follows_word and self._in_letters and not self._symbols:
-                phones.append(WORD_BOUNDARY)
+            if follows_word and self._config.in_letters and not self._symbols:
+                phones.append(symbols.WORD_BOUNDARY)
             start, end = len(phones), len(phones) + len(said.phones)
             if said.instead:
                 choices.append(WordPhones(len(words), start, end, said.instead))
@@ -242,25 +215,15 @@ class TextFrontend:
             if not said.in_lexicon:
                 unknown.append(token.text)
         if self._has_classes and words[-1].end == len(phones):
-            phones.append(FULL_STOP)
-        if phones[-1] == SHORT_PAUSE:
+            phones.append(symbols.FULL_STOP)
+        if phones[-1] == symbols.SHORT_PAUSE:
             phones.pop()
-        phones += [END] if self._ends_in_eos else []
-        return SpokenText(
-            text,
-            normalised,
-            tuple(phones),
-            tuple(words),
-            tuple(unknown),
-            word_phones=tuple(choices),
-        )
-
-
-def _with_blanks(spoken: SpokenText) -> SpokenText:
-    """Returns a text with a blank before, after and between all of its symbols."""
-    phones = (BLANK, *(name for phone in spoken.phones for name in (phone, BLANK)))
-    words = tuple(Word(word.text, 2 * word.start + 1, 2 * word.end) for word in spoken.words)
-    return replace(spoken, phones=phones, words=words)
+        phones += [symbols.END] * self._config.ends_in_eos
+        if self._config.is_characters:  # with a blank before, after and between all of them
+            phones = [symbols.BLANK, *(name for phone in phones for name in (phone, symbols.BLANK))]
+            words = [Word(word.text, 2 * word.start + 1, 2 * word.end) for word in words]
+        spoken = SpokenText(text, normalised, tuple(phones), tuple(words), tuple(unknown))
+        return replace(spoken, word_phones=tuple(choices))
 
 
 class Frontends(dict[str, TextFrontend]):
@@ -284,25 +247,3 @@ def _spaces_first(texts: Sequence[str]) -> Iterator[str]:
         yield space + bare if bare else ""
         space = text[len(bare) :] or ("" if bare else space)
     yield space + texts[-1]
-
-
-def _make_phonemizer(
-    config: TextConfig,
-    language: str,
-    lexicon: dict[str, tuple[str, ...]],
-    unknown: UnknownCharacters,
-) -> Phonemizer:
-    if config.has_espeak:
-        return EspeakPhonemizer(language, lexicon, unknown)
-    if config.phone_extractor == "letters":
-        return LetterPhonemizer()
-    if not is_english(language):
-        others = "letters" if config.is_mixed else "espeak"
-        raise InputError(
-            f"the lexicon is English, the language of the text is '{language}'; "
-            f"set preprocess.text.phone_extractor to {others}"
-        )
-    if config.is_mixed:
-        prefix = ARPABET_PREFIX if config.has_nvidia_symbols else ""
-        return LetterPhonemizer(lexicon, prefix)
-    return LexiconPhonemizer(lexicon)

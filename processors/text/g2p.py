@@ -14,6 +14,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,17 +27,17 @@ LETTER_A = ("EY1",)  # CMUdict has the article first
 LETTERS = "'abcdefghijklmnopqrstuvwxyz"
 _VOWELS = frozenset("aeiouy")
 _ARPABET = frozenset(ARPABET)
-_SIBILANTS = frozenset(("S", "Z", "SH", "ZH", "CH", "JH"))
-_VOICELESS = frozenset(("P", "T", "K", "F", "TH"))
+_SIBILANTS = ("S", "Z", "SH", "ZH", "CH", "JH")
+_VOICELESS = ("P", "T", "K", "F", "TH")
 Phones = tuple[str, ...]
 
 
 class Pronunciation(NamedTuple):
     """The pronunciation of a word."""
 
-    phones: tuple[str, ...]  # or letters
+    phones: Phones  # or letters
     in_lexicon: bool  # False: from a rule
-    instead: tuple[str, ...] = ()  # phones that can be said instead of the letters
+    instead: Phones = ()  # phones that can be said instead of the letters
     is_joined: bool = False  # with the word before, as one
 
 
@@ -103,11 +104,9 @@ def read_lexicon(path: Path, is_phone: Callable[[str], bool]) -> dict[str, tuple
         word, *phones = line.split()
         wrong = ["a mark where a space follows"] if WITHOUT_SPACE.search(word) else []
         wrong += [f"the unknown phone '{phone}'" for phone in phones if not is_phone(phone)]
-        if wrong or not phones:
-            raise InputError(
-                f"{path}:{number}: '{word}' has {wrong[0] if wrong else 'no phones'}; expected"
-                " `WORD  PH1 PH2`, ARPAbet such as AH0 for the backend lexicon, IPA for espeak"
-            )
+        if wrong := wrong or ["no phones"] * (not phones):
+            usage = "`WORD  PH1 PH2`, ARPAbet such as AH0 for the backend lexicon, IPA for espeak"
+            raise InputError(f"{path}:{number}: '{word}' has {wrong[0]}; expected {usage}")
         pronunciations.setdefault(word.lower().partition("(")[0] or word.lower(), tuple(phones))
     return pronunciations
 
@@ -138,22 +137,19 @@ class LexiconPhonemizer:
 
     def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
         """Looks up the pronunciation of each word of a clause."""
-        return [
-            _LETTER_A if word == "A" and _is_letter(words, index) else self._pronounce(word)
-            for index, word in enumerate(words)
-        ]
+        said = []
+        for i, word in enumerate(words):  # A is the letter, but not before a word at the start
+            is_letter = i > 0 or all(len(other) == 1 and other.isupper() for other in words[1:2])
+            said.append(_LETTER_A if word == "A" and is_letter else self._pronounce(word))
+        return said
 
     def _pronounce(self, word: str) -> Pronunciation:
         if word not in self._spoken:
-            self._spoken[word] = self._whole(word) or self._parts(word)
+            unquoted = (word, word.rstrip("'"), word.lstrip("'"), word.strip("'"))
+            phones = next(filter(None, map(self._held, unquoted)), None)
+            said = Pronunciation(phones, in_lexicon=True) if phones else self._parts(word)
+            self._spoken[word] = said
         return self._spoken[word]
-
-    def _whole(self, word: str) -> Pronunciation | None:
-        """Looks up a word, with or without the quotes around it."""
-        for form in (word, word.rstrip("'"), word.lstrip("'"), word.strip("'")):
-            if phones := self._held(form):
-                return Pronunciation(phones, in_lexicon=True)
-        return None
 
     def _held(self, word: str) -> Phones | None:
         return self._user_lexicon.get(word.lower()) or lookup(word)
@@ -163,11 +159,16 @@ class LexiconPhonemizer:
         parts = [part for part in word.replace("-", " ").split() if part.strip("'")]
         if len(parts) > 1:
             said = [_LETTER_A if part == "A" else self._pronounce(part) for part in parts]
-            phones = tuple(phone for part in said for phone in part.phones)
+            phones = tuple(chain(*(part.phones for part in said)))
             return Pronunciation(phones, in_lexicon=all(part.in_lexicon for part in said))
         word = word.strip("'-")
-        phones = self._inflected(word) or with_primary_stress(pronounce(word) or ())
-        return Pronunciation(phones or _spelt(word), in_lexicon=False)
+        if not (phones := self._inflected(word) or with_primary_stress(pronounce(word) or ())):
+            names = [letter_name(letter) or () for letter in word if letter != "'"]
+            if not names or () in names:
+                hint = "write it in words, or add it to lexicon_path"
+                raise InputError(f"'{word}' has no English pronunciation; {hint}")
+            phones = tuple(chain(*names))
+        return Pronunciation(phones, in_lexicon=False)
 
     def _inflected(self, word: str) -> Phones | None:
         """Pronounces a known word with one of the endings 's, s, ed, ing."""
@@ -179,20 +180,11 @@ class LexiconPhonemizer:
         return None
 
 
-def _is_letter(words: Sequence[str], index: int) -> bool:
-    """Returns whether a capital A is a letter: not before a word at the start of a clause."""
-    following = words[index + 1 : index + 2]
-    return index > 0 or all(len(word) == 1 and word.isupper() for word in following)
-
-
 def _plural_stems(stem: str) -> list[str]:
     """Lists the stems of a word without its "s": "boxe" gives box, "partie" gives party."""
-    stems = [stem]
     if stem.endswith("ie"):
-        stems.append(stem[:-2] + "y")
-    if stem.endswith(("se", "ze", "xe", "che", "she", "oe")):
-        stems.append(stem[:-1])
-    return stems
+        return [stem, stem[:-2] + "y"]
+    return [stem, stem[:-1]] if stem.endswith(("se", "ze", "xe", "che", "she", "oe")) else [stem]
 
 
 def _verb_stems(stem: str) -> list[str]:
@@ -227,12 +219,3 @@ _ENDINGS: dict[str, tuple[Callable[[str], list[str]], Callable[[Phones], Phones]
     "ed": (_verb_stems, _with_ed),
     "ing": (_verb_stems, lambda phones: (*phones, "IH0", "NG")),
 }
-
-
-def _spelt(word: str) -> Phones:
-    names = [letter_name(letter) or () for letter in word if letter != "'"]
-    if not names or () in names:
-        raise InputError(
-            f"'{word}' has no English pronunciation; write it in words, or add it to lexicon_path"
-        )
-    return tuple(phone for name in names for phone in name)

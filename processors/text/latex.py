@@ -14,7 +14,6 @@ _FORMULA = re.compile(
     r"\$(?P<dollars>(?!\s)[^$\n]{0,300}(?:\\[A-Za-z]|[\^_]\{)[^$\n]{0,300})(?<![\s\\])\$(?!\d)",
     re.S,
 )
-_CODE = re.compile(r"(`+[^`]*`+)")
 _ENTITIES = str.maketrans({sign: f"&#{ord(sign)};" for sign in string.punctuation})
 _WORDS = {
     "cdot": "times", "div": "divided by", "pm": "plus or minus",
@@ -43,7 +42,6 @@ _GROUPS = (
     (re.compile(r"\^\{\s?(-?\w+)\s?\}"), r"^\1"),
     (re.compile(r"\^\{([^{}]*)\}"), r" to the power of \1, "),
 )
-_OTHER_GROUP = re.compile(r"(?:\\[a-zA-Z]+\*?)?_?\{([^{}]*)\}")
 _DEEPEST = 10
 _TEXT = re.compile(r"\\(?:text|textbf|mathrm|mathbf|operatorname)\{([^{}]*)\}")
 _SHORT = re.compile(r"\b([A-Za-z]{1,3})\b")
@@ -63,7 +61,7 @@ def say_formulas(text: str) -> str:
 
 def shield_formulas(text: str) -> str:
     """Writes the signs of formulas in a Markdown text as entities; their commands stay commands."""
-    parts = _CODE.split(text)
+    parts = re.split(r"(`+[^`]*`+)", text)
     parts[::2] = [_FORMULA.sub(lambda m: m[0].translate(_ENTITIES), part) for part in parts[::2]]
     return "".join(parts)
 
@@ -82,7 +80,7 @@ def _in_words(formula: str) -> str:
         for pattern, words in _GROUPS:
             text = pattern.sub(words, text)
         if text == before:
-            text = _OTHER_GROUP.sub(r" \1 ", text)
+            text = re.sub(r"(?:\\[a-zA-Z]+\*?)?_?\{([^{}]*)\}", r" \1 ", text)
     text = re.sub(r"_(\w)", r" \1 ", text)
     text = re.sub(r"\\([A-Za-z]+)", lambda match: f" {_WORDS.get(match[1], match[1])} ", text)
     return re.sub(r"[{}\\&]", " ", re.sub(r"(?<!\^)-", f" {MINUS} ", text)).strip()

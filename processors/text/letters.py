@@ -1,35 +1,25 @@
 """Text as letters, as letters mixed with phones, and as the symbols of NVIDIA's models.
 
-A word has phones if the user's lexicon has it, or CMUdict has it once. Words of several
-pronunciations ("read", "the") and unknown words have none; an unknown word in s or 's has those of
-its stem and Z. This is the rule of NVIDIA's FastPitch 1.1, whose list of further heteronyms is not
-used.
+A word has phones by the rule of NVIDIA's FastPitch 1.1, without its list of further heteronyms: the
+user's lexicon has it, or CMUdict has it, or its stem before s or 's, once.
 
 Which words are said by their phones is drawn from names alone, as every random choice here: it does
 not depend on the process, the order of utterances or on a resumed run.
-
-The text of NVIDIA's English Tacotron 2 and FastPitch is that of the English normaliser in lower
-case, with its punctuation and spaces; docs/text.md lists how NVIDIA's cleaners differ from it.
 """
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from config.text import UnknownCharacters
 from processors.records import SpokenText, Word, WordPhones
 from processors.text.g2p import Phones, Pronunciation, has_variants, lookup
-from processors.text.normalisation.english import english_in_words
 from processors.text.symbols import APOSTROPHE, SYMBOL_SETS, mark_name
 from processors.text.tokens import Token, inline_phones
 from utils.errors import InputError
 from utils.seed import derived_seed
 
-_ENDING = re.compile(r"'?s$")
-_DASHES = str.maketrans({"‒": "-", "–": "-", "−": "-", "—": "--", "―": "--"})
-_BEFORE_MARK = re.compile(r"\s+(?=[,.;:?!)])")
-_AFTER_MARK = re.compile(r"(?<=[(])\s+")
+DASHES = str.maketrans({"‒": "-", "–": "-", "−": "-", "—": "--", "―": "--"})
 _PIECE = re.compile(r"\{[^{}]*\}|'*[^\W_]+(?:'+[^\W_]+)*'*|.")
 _HYPHENATED = re.compile(r"\{[^{}]*\}|'*[^\W_]+(?:['-]+[^\W_]+)*'*|.")
 _SEEDS = 2**63  # derived seeds are smaller
@@ -44,16 +34,16 @@ class LetterPhonemizer:
 
     def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
         """Returns the letters of each word, and its phones if their pronunciation is certain."""
-        return [self._pronounce(word) for word in words]
-
-    def _pronounce(self, word: str) -> Pronunciation:
-        bare = word.strip(APOSTROPHE)
-        phones = self._phones_of(bare.lower())
-        if phones is None:
-            return Pronunciation(_spell(word), in_lexicon=True)
-        before, after = word.split(bare, maxsplit=1)
-        named = [f"{self._prefix}{phone}" for phone in phones]
-        return Pronunciation(_spell(word), in_lexicon=True, instead=(*before, *named, *after))
+        said = []
+        for word in words:
+            letters, bare, instead = tuple(word.lower()), word.strip(APOSTROPHE), ()
+            if wrong := [letter for letter in letters if not is_letter(letter)]:
+                raise InputError(f"'{wrong[0]}' in '{word}' is not a letter; write it in words")
+            if (phones := self._phones_of(bare.lower())) is not None:
+                before, after = word.split(bare, maxsplit=1)
+                instead = (*before, *(f"{self._prefix}{phone}" for phone in phones), *after)
+            said.append(Pronunciation(letters, in_lexicon=True, instead=instead))
+        return said
 
     def _phones_of(self, word: str) -> Phones | None:
         if self._user_lexicon is None:
@@ -62,18 +52,15 @@ class LetterPhonemizer:
             return self._user_lexicon[word]
         if (phones := lookup(word)) is not None:
             return None if has_variants(word) else phones
-        stem = _ENDING.sub("", word)
+        stem = re.sub(r"'?s$", "", word)
         phones = None if stem == word or has_variants(stem) else lookup(stem)
         return None if phones is None else (*phones, "Z")
 
 
 def is_letter(symbol: str) -> bool:
     """Returns whether a symbol is one letter in lower case, a combining mark, or an apostrophe."""
-    if len(symbol) != 1:
-        return False
-    return symbol == APOSTROPHE or (
-        unicodedata.category(symbol)[0] in "LM" and symbol == symbol.lower()
-    )
+    is_small = len(symbol) == 1 and symbol == symbol.lower()
+    return is_small and (symbol == APOSTROPHE or unicodedata.category(symbol)[0] in "LM")
 
 
 def split_words(token: Token) -> Iterator[Token]:
@@ -81,57 +68,29 @@ def split_words(token: Token) -> Iterator[Token]:
     if token.kind != "word":
         yield token
         return
-    # letters, combining marks and numbers
-    plain = (
-        c if c == APOSTROPHE or unicodedata.category(c)[0] in "LMN" else " " for c in token.text
-    )
-    for word in "".join(plain).split():
-        if bare := word.strip(APOSTROPHE):
-            yield Token("word", bare)
+    is_part = [char == APOSTROPHE or unicodedata.category(char)[0] in "LMN" for char in token.text]
+    plain = "".join(c if keep else " " for c, keep in zip(token.text, is_part, strict=True))
+    bare = (word.strip(APOSTROPHE) for word in plain.split())
+    yield from (Token("word", word) for word in bare if word)
 
 
-def _spell(word: str) -> Phones:
-    letters = tuple(word.lower())
-    if wrong := [letter for letter in letters if not is_letter(letter)]:
-        raise InputError(f"'{wrong[0]}' in '{word}' is not a letter; write it in words")
-    return letters
-
-
-def normalise_symbols(
-    text: str, own_words: Collection[str] = (), unknown: UnknownCharacters = "refuse"
-) -> str:
-    """Writes English text in words in lower case, with its punctuation."""
-    plain = english_in_words(text, own_words, unknown).translate(_DASHES).lower()
-    return " ".join(plain.split())
-
-
-def read_symbols(normalised: str, phone_extractor: str) -> tuple[str, list[Token]]:
-    """Splits the output of `normalise_symbols`, with phones in braces, into words and marks.
+def read_symbols(normalised: str, phone_extractor: str) -> tuple[str, list[Token], tuple[str, ...]]:
+    """Splits English words in lower case, phones in braces and punctuation into words and marks.
 
     Returns:
-        What is spoken of the text, and its words and marks.
+        What is spoken of the text, its words and marks, and the marks that the set lacks.
     """
-    pattern, unspoken = _pattern(phone_extractor), unspoken_symbols(normalised, phone_extractor)
-    spoken = "".join(" " if piece in unspoken else piece for piece in pattern.findall(normalised))
-    text = _AFTER_MARK.sub("", _BEFORE_MARK.sub("", " ".join(spoken.split())))
-    return text, [_token(piece) for piece in pattern.findall(text)]
-
-
-def unspoken_symbols(normalised: str, phone_extractor: str) -> tuple[str, ...]:
-    """Returns the marks of a text that a set of symbols lacks, each once."""
-    known, pieces = SYMBOL_SETS[phone_extractor], _pattern(phone_extractor).findall(normalised)
-    return tuple(dict.fromkeys(p for p in pieces if _is_mark(p) and p not in known))
-
-
-def _pattern(phone_extractor: str) -> re.Pattern[str]:
-    """Returns what splits texts: a hyphen that is no symbol is a part of words."""
-    return _PIECE if "-" in SYMBOL_SETS[phone_extractor] else _HYPHENATED
-
-
-def _token(piece: str) -> Token:
-    if piece.startswith("{"):
-        return inline_phones(piece.strip("{}"))
-    return Token("pause", mark_name(piece)) if _is_mark(piece) else Token("word", piece)
+    known = SYMBOL_SETS[phone_extractor]
+    pattern = _PIECE if "-" in known else _HYPHENATED  # a hyphen that is no symbol is in words
+    pieces = pattern.findall(normalised)
+    unspoken = dict.fromkeys(p for p in pieces if _is_mark(p) and p not in known)
+    spoken = "".join(" " if piece in unspoken else piece for piece in pieces)
+    text = re.sub(r"\s+(?=[,.;:?!)])|(?<=\()\s+", "", " ".join(spoken.split()))
+    tokens = []
+    for piece in pattern.findall(text):
+        plain = Token("pause", mark_name(piece)) if _is_mark(piece) else Token("word", piece)
+        tokens.append(inline_phones(piece.strip("{}")) if piece.startswith("{") else plain)
+    return text, tokens, tuple(unspoken)
 
 
 def _is_mark(piece: str) -> bool:
@@ -155,13 +114,11 @@ def substitute(letters: Sequence[str], chosen: Iterable[WordPhones]) -> tuple[st
 def mix(spoken: SpokenText, p: float) -> SpokenText:
     """Writes a text with each word in letters or in phones, the same at every call."""
     chosen = draw(spoken.word_phones, p, spoken.normalized)
-    lengths = {choice.word: len(choice.phones) for choice in chosen}
-    words: list[Word] = []
-    shift = 0
+    growth = {choice.word: len(choice.phones) - (choice.end - choice.start) for choice in chosen}
+    words, shift = [], 0
     for index, (text, start, end) in enumerate(spoken.words):
-        length = lengths.get(index, end - start)
-        words.append(Word(text, start + shift, start + shift + length))
-        shift += length - (end - start)
+        words.append(Word(text, start + shift, end + shift + growth.get(index, 0)))
+        shift += growth.get(index, 0)
     phones = substitute(spoken.phones, chosen)
     return replace(spoken, phones=phones, words=tuple(words), word_phones=())
 

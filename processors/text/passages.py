@@ -22,12 +22,11 @@ from utils.logging import get_logger
 
 LONGEST_BREAK_S = 10.0
 _DEFAULT_BREAK_S = 0.5
-# at the start of a question that rises, without n't; in one that falls
+# at the start of a question that rises
 _AUXILIARY = re.compile(
     r"(?:am|are|is|was|were|do|does|did|have|has|had|can?|could|will|wo|would|shall|should|may|"
     r"might|must|ai)(?:n't)?\b"
 )
-_QUESTION_WORD = re.compile(r"(?:\w+ )?(?:who|what|when|where|why|which|whose|whom|how)\b")
 NOTHING = SpokenText("", "", (), ())
 
 
@@ -69,10 +68,7 @@ class Passage(NamedTuple):
 
 
 def with_rise(passage: Passage, semitones: float) -> Passage:
-    """Raises the pitch at the end of a question, if it rises in English.
-
-    The factors grow by phones, from the last stressed vowel to the end of the last word.
-    """
+    """Raises the pitch of an English question that rises, from its last stressed vowel on."""
     spoken = passage.spoken
     if not (spoken.words and passage.pitch is None and rises(spoken.normalized)):
         return passage
@@ -87,15 +83,12 @@ def with_rise(passage: Passage, semitones: float) -> Passage:
 
 
 def rises(normalized: str) -> bool:
-    """Returns whether a text ends in a question with rising pitch, in English.
-
-    Those with a question word or a choice ("tea or coffee?") fall.
-    """
+    """Returns whether a text ends in a question that rises: no question word, no choice."""
     if not normalized.rstrip("\"' )").endswith("?"):
         return False
     question = re.split(r"[.!?;:](?=.)", normalized.rstrip("\"' )?").lower())[-1]
     for clause in reversed(re.split(r"[,–—] *| and | but | so ", question.lstrip())):
-        if _QUESTION_WORD.match(clause):
+        if re.match(r"(?:\w+ )?(?:who|what|when|where|why|which|whose|whom|how)\b", clause):
             return False
         if _AUXILIARY.match(clause):
             break
@@ -114,10 +107,8 @@ def phone_names(sentences: Sequence[Sequence[SpokenText]], *, pauses: bool) -> t
 def check_length(pitch: Sequence[float], phones: Sequence[str]) -> None:
     """Makes sure that there is a value for each phone of a text."""
     if len(pitch) != len(phones):
-        raise InputError(
-            f"the pitch has {len(pitch)} values, and the text {len(phones)} phones and pauses;"
-            " metadata.jsonl of the text without given pitch lists them"
-        )
+        numbers = f"the pitch has {len(pitch)} values, and the text {len(phones)} phones and pauses"
+        raise InputError(f"{numbers}; metadata.jsonl of the text without given pitch lists them")
 
 
 def pitched_passages(
@@ -137,9 +128,8 @@ def pitched_passages(
 
 def seconds(number: str, unit: str) -> float:
     """Returns the length of a pause; without unit, 100 and more are milliseconds."""
-    length = float(number)
-    is_ms = unit.startswith("m") or (not unit and length >= 100)
-    return length / 1000 if is_ms else length
+    is_ms = unit.startswith("m") or (not unit and float(number) >= 100)
+    return float(number) / (1000 if is_ms else 1)
 
 
 def paused_runs(text: str) -> list[TextRun]:
@@ -156,11 +146,14 @@ def paused_runs(text: str) -> list[TextRun]:
     return [run for run in (*runs, TextRun(text[end:])) if run.text or run.break_s is not None]
 
 
+_Item = TextRun | tuple[SpokenText, Sequence[TextRun]]  # a break, a mark, or a clause with its runs
+
+
 def marked_up_passages(
     reader: TextReader, blocks: Sequence[Sequence[TextRun]], language: str
 ) -> list[Passage]:
     """Reads the passages of blocks of runs; no sentence continues in the next block."""
-    sentences: list[list[TextRun | tuple[SpokenText, Sequence[TextRun]]]] = []
+    sentences: list[list[_Item]] = []
     for block in blocks:
         text = "".join(run.text for run in block)
         pieces = merge_wordless(split_sentences(text))
@@ -185,10 +178,9 @@ def marked_up_passages(
             elif item.break_s is None:
                 marks.append(item.mark)
             else:  # the marks before a break are reached when it begins
-                if marks and not passages:
-                    passages.append(Passage(NOTHING, starts_sentence=True))
-                    passages[-1], marks = _marked(passages[-1], marks), []
-                elif passages and break_s is None:
+                is_first = bool(marks) and not passages
+                passages += [Passage(NOTHING, starts_sentence=True)] * is_first
+                if is_first or (passages and break_s is None):
                     passages[-1], marks = _marked(passages[-1], marks), []
                 break_s = (break_s or 0) + item.break_s
     if break_s is not None:
@@ -210,19 +202,16 @@ def cut_runs(runs: Sequence[TextRun], pieces: Sequence[str]) -> list[list[TextRu
     for parts in cut_parts([run.text for run in runs], pieces):
         rows.append([])
         for index, text in parts:
-            shown = runs[index].shown
-            if index == last and shown is not None:  # it is shown once
-                shown = ""
-            rows[-1].append(runs[index]._replace(text=text, shown=shown))
+            run = runs[index]._replace(text=text)
+            is_rest = index == last and run.shown is not None  # it is shown once
+            rows[-1].append(run._replace(shown="") if is_rest else run)
             last = index
     return rows
 
 
-def _clauses(
-    reader: TextReader, runs: Sequence[TextRun], language: str
-) -> list[TextRun | tuple[SpokenText, Sequence[TextRun]]]:
+def _clauses(reader: TextReader, runs: Sequence[TextRun], language: str) -> list[_Item]:
     """Returns the clauses of a sentence with their runs, and the breaks and marks between them."""
-    items: list[TextRun | tuple[SpokenText, Sequence[TextRun]]] = []
+    items: list[_Item] = []
     for part in _parts(runs):
         spoken = [run for run in part if has_word(run.text)]
         if spoken:

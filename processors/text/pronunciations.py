@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -81,13 +82,12 @@ class Dictionary:
             self.entries.setdefault(entry.word, entry)
         forms = Counter(word.lower() for word in self.entries)
         self._in_any_case: dict[str, Entry] = {}
-        n_units: dict[str, set[int]] = {}  # of entries, by the first
+        self._n_units: dict[str, set[int]] = {}  # of entries, by the first
         for word, entry in self.entries.items():
             if not (word.isupper() and (entry.keeps_case or forms[word.lower()] > 1)):
                 self._in_any_case.setdefault(word.lower(), entry)
             units = _UNIT.findall(word.lower())
-            n_units.setdefault(units[0], set()).add(len(units))
-        self._n_units = {first: sorted(n, reverse=True) for first, n in n_units.items()}
+            self._n_units.setdefault(units[0], set()).add(len(units))
 
     @property
     def facts(self) -> list[tuple[str, str, bool]]:
@@ -119,12 +119,14 @@ class Dictionary:
         units = [*_UNIT.finditer(text)]
         end = 0
         for i, unit in enumerate(units):
-            start = unit.start()
-            for n in self._n_units.get(unit[0].lower(), ()) if start >= end else ():
+            if (start := unit.start()) < end:
+                continue
+            for n in sorted(self._n_units.get(unit[0].lower(), ()), reverse=True):
                 stop = units[min(i + n, len(units)) - 1].end()
                 word = " ".join(text[start:stop].split()).replace("’", "'")
                 entry = self.entries.get(word) or self._in_any_case.get(word.lower())
-                if entry and _is_whole(text, start, stop):
+                begins = not text[start].isalnum() or _BEFORE.match(text, start)  # as words do
+                if entry and begins and (not text[stop - 1].isalnum() or _AFTER.match(text, stop)):
                     ending = _POSSESSIVE.match(text, stop)
                     yield None, text[end:start], ""
                     yield entry, text[start:stop], ending[0] if ending else ""
@@ -133,20 +135,13 @@ class Dictionary:
         yield None, text[end:], ""
 
 
-def _is_whole(text: str, start: int, stop: int) -> bool:
-    """Returns whether a part of a text begins and ends where words do; 's may follow."""
-    begins = not text[start].isalnum() or _BEFORE.match(text, start)
-    return bool(begins and (not text[stop - 1].isalnum() or _AFTER.match(text, stop)))
-
-
 Lexicon = Dictionary | Mapping[str, str] | str | Path | None
 
 
 def read_dictionary(path: Path) -> Dictionary:
     """Reads lines of `WORD  PH1 PH2` or `WORD = as it is said`.
 
-    Several words have two spaces, a tab or "=" behind them. `#` and `;;;` start comment lines; `#`
-    also follows phones.
+    Several words have two spaces, a tab or "=" behind them. `#` and `;;;` start comments.
     """
     entries = []
     for number, line in enumerate(read_text(path).splitlines(), start=1):
@@ -169,19 +164,17 @@ def dictionary_of(given: Lexicon) -> Dictionary | None:
         return given
     if isinstance(given, str | Path):
         return read_dictionary(Path(given))
-    if not isinstance(given, Mapping):
-        raise InputError(f"lexicon is {given!r}; expected a file, or words and how they are said")
-    rows = given.items()
-    return Dictionary(_entry(word, said, "lexicon", keeps_case=True) for word, said in rows)
+    if isinstance(given, Mapping):
+        return Dictionary(_entry(*row, "lexicon", keeps_case=True) for row in given.items())
+    raise InputError(f"lexicon is {given!r}; expected a file, or words and how they are said")
 
 
 def _entry(word: str, said: str, place: str, *, keeps_case: bool) -> Entry:
     are_texts = isinstance(word, str) and isinstance(said, str) and word.strip() and said.strip()
     if not are_texts or re.search("[{}|]", word) or control_characters(word + said):
-        raise InputError(
-            f"{place}: {str(word)[:40]!r} has no pronunciation, or is no word; expected"
-            " `WORD  PH1 PH2`, or `WORD = nuh-VAD-uh`, other words, or {PH1 PH2}"
-        )
+        expected = "`WORD  PH1 PH2`, or `WORD = nuh-VAD-uh`, other words, or {PH1 PH2}"
+        fault = f"{str(word)[:40]!r} has no pronunciation, or is no word"
+        raise InputError(f"{place}: {fault}; expected {expected}")
     if all(map(is_arpabet, said.split())) and re.search(r"\d", said):
         said = f"{{{said}}}"
     if re.search(r"[{}]", re.sub(r"\{[^{}]+\}", "", said)):
@@ -199,11 +192,7 @@ class Transcriber:
     known_phones: frozenset[str]
 
     def written(self, entry: Entry, shown: str, ending: str = "") -> str:
-        """Returns what is said, with phones in braces; there, `|shown` names the word.
-
-        Args:
-            ending: 's, or nothing.
-        """
+        """Returns what is said and an ending 's, with phones in braces; `|shown` names the word."""
         try:
             is_one = _RESPELLED.fullmatch(entry.said)
             if is_one and (phones := self._phones(entry.said)):
@@ -214,9 +203,9 @@ class Transcriber:
             raise InputError(f"{entry.place}: {line}: {error}") from error
 
     def _part(self, part: re.Match[str]) -> str:
-        phones = self._phones(part[0])
-        text = part[0].replace("-", "").lower() if _is_respelled(part[0]) else part[0]
-        return f"{{{' '.join(phones)}}}" if phones else text
+        if phones := self._phones(part[0]):
+            return f"{{{' '.join(phones)}}}"
+        return part[0].replace("-", "").lower() if _is_respelled(part[0]) else part[0]
 
     def _phones(self, part: str) -> Phones:
         """Returns the phones of braces or of a respelling; none for other words."""
@@ -238,12 +227,11 @@ class Transcriber:
                 raise InputError(f"{wrong[0]!r} is no letter, and this voice reads letters")
             return phones
         in_ipa = self.alphabet == "ipa"
-        if in_ipa and self.known_phones.issuperset(phones):
-            return phones
-        alphabet = "arpabet" if written.isupper() else "ipa"
-        phones = phones_of(written, alphabet, in_ipa=in_ipa, known=self.known_phones)
-        if wrong := [phone for phone in phones if in_ipa and not is_ipa(phone)]:
-            raise InputError(f"{wrong[0]!r} is no phone of IPA")
+        if not (in_ipa and self.known_phones.issuperset(phones)):
+            alphabet = "arpabet" if written.isupper() else "ipa"
+            phones = phones_of(written, alphabet, in_ipa=in_ipa, known=self.known_phones)
+            if wrong := [phone for phone in phones if in_ipa and not is_ipa(phone)]:
+                raise InputError(f"{wrong[0]!r} is no phone of IPA")
         return phones
 
     def _with_s(self, phones: Phones) -> Phones:
@@ -275,39 +263,30 @@ def _sounds(syllable: str) -> list[str]:
     return [f"{p.rstrip('012')}{stress}" if is_vowel(p) else p for p in phones]
 
 
-def phones_of(
-    pronunciation: str, alphabet: str, *, in_ipa: bool, known: Collection[str]
-) -> tuple[str, ...]:
+def phones_of(pronunciation: str, alphabet: str, *, in_ipa: bool, known: Collection[str]) -> Phones:
     """Reads phones of a voice, IPA or ARPAbet (with spaces), of an alphabet."""
     if alphabet.removeprefix("x-") not in ALPHABETS:
         raise InputError(f"alphabet: {alphabet[:40]!r}; expected {', '.join(ALPHABETS)}")
     if alphabet != "ipa":
-        phones = pronunciation.split()
+        phones = tuple(pronunciation.split())
         wrong = [phone[:10] for phone in phones if not is_arpabet(phone)]
         if wrong or not phones:
             raise InputError(f"no phone of ARPAbet: {' '.join(wrong) or 'nothing is there'}")
         if not in_ipa:
-            return tuple(phones)
-        voice = _phone_set(frozenset(known))
-        ipa = ("ə" if phone == "AH0" else phone for phone in phones)
-        return tuple(near for phone in ipa for near in voice.nearest(phone))
+            return phones
+        nearest = _phone_set(frozenset(known)).nearest
+        return tuple(chain(*(nearest("ə" if phone == "AH0" else phone) for phone in phones)))
     plain = unicodedata.normalize("NFC", pronunciation.replace(_TIE, ""))
     symbols = {phone.lstrip(_STRESSES) for phone in (known if in_ipa else ARPABET_OF_IPA)}
     ipa_phones = _split(plain, symbols)
-    if in_ipa:
-        return ipa_phones
-    spoken = to_arpabet(ipa_phones)
-    if spoken is None:
+    if (spoken := ipa_phones if in_ipa else to_arpabet(ipa_phones)) is None:
         wrong = [phone for phone in ipa_phones if phone not in ARPABET_OF_IPA]
         raise InputError(f"no sound of English: {' '.join(wrong) or 'no phone'}")
     return spoken
 
 
-def _split(text: str, symbols: Collection[str]) -> tuple[str, ...]:
-    """Splits a transcription into the longest symbols; other letters take their marks with them.
-
-    Stress moves from the start of a syllable to its vowel.
-    """
+def _split(text: str, symbols: Collection[str]) -> Phones:
+    """Splits a transcription into the longest symbols; moves stress to the vowel of a syllable."""
     longest = max(map(len, symbols), default=1)
     phones: list[str] = []
     stress = ""

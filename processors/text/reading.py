@@ -2,7 +2,7 @@
 
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import accumulate, pairwise
@@ -23,9 +23,7 @@ from utils.logging import get_logger
 # without spaces need none behind them.
 _END = re.compile(r"(?:[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？]+[」』”’）]*|[।॥۔؟]+|\n\s*\n)")
 _BLANK_LINE = re.compile(r"\n\s*\n")
-_BRACES = re.compile(r"\{[^{}]*\}")
 _OPEN_BRACE = re.compile(r"\{[^{}\n]{0,200}$")  # phones that are being written
-_LAST_WORD = re.compile(r"([^\s(\[\"“'‘]+?)\.+[\"'”’»)\]]*$")
 _UNITS = re.compile(r"\S*\{[^{}]*\}\S*|\S+")
 
 # A line that goes on in the next one: from a capital to a small letter, without a mark
@@ -33,7 +31,6 @@ _CONTINUED = re.compile(r"^\s*[A-ZÀ-Þ][^\n]*[^\s.!?…,;:]\s*\n\s*[a-zß-ÿ]",
 _LIST_MARK = re.compile(r"\s*(?:[-*+•‣▪◦]|\d{1,2}[.)]|[a-z]\))\s", re.I)
 _SENTENCE_MARK = re.compile(r"[.!?…。！？।॥۔؟][\"'”’»)\]]*$")
 _NO_MARK = re.compile(r"[^.!?…。！？।॥۔؟,;:、，(\[–—-]$")
-_INLINE = re.compile(r"\{([^{}|]*)(?:\|[^{}]*)?\}")
 _ROUND = str.maketrans("{}", "()")
 _CONTEXT = 40  # characters before a sign, in a warning
 _SHORT_ITEM = 25  # characters: four or more shorter lines are a list, also in small letters
@@ -44,16 +41,7 @@ _GOES_ON = re.compile(  # a line that goes on in the next one, as in a poem
 )
 _NARROWEST = 40  # characters: prose is not wrapped at fewer, and most items of a list are shorter
 
-# Cost of a split after a word, as a share of the length of the chunk.
-_CLAUSE_COST = (
-    (re.compile(r"[.!?;:…—–]['\"”’)\]]*$"), 0.0),
-    (re.compile(r"[,)\]、，]['\"”’]*$"), 0.05),
-)
-_WORD_COST = 0.25
-_CONJUNCTION_COST = 0.15
-_CONJUNCTIONS = frozenset(
-    ["and", "but", "or", "nor", "so", "because", "which", "that", "when", "while", "where", "who"]
-)
+_CONJUNCTION = re.compile("and|but|n?or|so|because|which|that|when|while|where|who")
 COMMA = "<,>"
 
 # As in scripts for speech: [pause:1.5], [break 300ms], [pause]
@@ -70,24 +58,22 @@ def split_sentences(text: str) -> list[str]:
     phones in braces are not split. The sentences hold every visible character of the text.
     """
     text = "\n\n".join(_separate_items(block) for block in _BLANK_LINE.split(text))
-    guarded = [match.span() for match in _BRACES.finditer(text)]
+    guarded = [match.span() for match in re.finditer(r"\{[^{}]*\}", text)]
     sentences = []
     start = 0
-    for match in _END.finditer(text):
-        if any(low < match.end() < high for low, high in guarded):
-            continue
-        if _ends_sentence(text[start : match.end()], text[match.end() : match.end() + 64].lstrip()):
-            sentences.append(text[start : match.end()])
-            start = match.end()
+    for end in (match.end() for match in _END.finditer(text)):
+        is_guarded = any(low < end < high for low, high in guarded)
+        if not is_guarded and _ends_sentence(text[start:end], text[end : end + 64].lstrip()):
+            sentences.append(text[start:end])
+            start = end
     sentences.append(text[start:])
     return [sentence.strip() for sentence in sentences if sentence.strip()]
 
 
 class SentenceStream:
-    """Finds the sentences of a plain text while it is written.
+    """Finds the sentences of a plain text while it is written, those of `split_sentences`.
 
-    They are those of `split_sentences`. One is complete when the next one has begun, after a blank
-    line, and at the end of a line with a final mark or too short for wrapped prose.
+    One is complete when the next has begun, and at the end of a line that cannot go on.
     """
 
     def __init__(self) -> None:
@@ -131,18 +117,14 @@ class SentenceStream:
 
 
 def _separate_items(block: str) -> str:
-    """Writes a blank line between lines that are not one sentence, such as the items of a list.
-
-    A line break of wrapped prose is where the next word did not fit in. Any other one after a line
-    without a final mark separates, except before a small letter in a text of sentences: its author
-    broke a line within one.
-    """
+    """Writes a blank line between lines that are not one sentence, such as the items of a list."""
+    # A break of wrapped prose is where the next word did not fit in. Any other one after a line
+    # without a final mark separates, except before a small letter in a text of sentences.
     lines = [line.rstrip() for line in block.strip().split("\n")]
     is_list = sum(bool(_LIST_MARK.match(line)) for line in lines) > 1
     is_short = len(lines) > 3 and max(map(len, lines)) < _SHORT_ITEM and not _GOES_ON.search(block)
-    is_prose = any(map(_SENTENCE_MARK.search, lines)) or bool(
-        not is_short and _CONTINUED.search(block)
-    )
+    is_prose = any(map(_SENTENCE_MARK.search, lines))
+    is_prose |= not is_short and bool(_CONTINUED.search(block))
     width = max(*map(len, lines), 0 if is_prose else _NARROWEST)
     text = lines[0]
     for line, following in pairwise(lines):
@@ -160,7 +142,7 @@ def _ends_sentence(before: str, after: str) -> bool:
     opening = after.lstrip("\"'“‘«([{")
     if opening[:1].islower():
         return bool(re.search(r"[。！？।॥۔؟]", before[-2:]))
-    word = _LAST_WORD.search(before)
+    word = re.search(r"([^\s(\[\"“'‘]+?)\.+[\"'”’»)\]]*$", before)
     if word is None:
         return True
     last = word[1].lower()
@@ -170,24 +152,19 @@ def _ends_sentence(before: str, after: str) -> bool:
         return False
     if re.fullmatch("[a-z]", last) and re.match(r"[A-Z]\.\s?[A-Z][a-z]", opening):
         return False  # one of several initials
-    return not _is_initial(before, word.start(1))
-
-
-def _is_initial(before: str, start: int) -> bool:
-    """Returns whether the last word is a single capital after a name: "John F." or "J. R."."""
-    letter = before[start:].rstrip(".\"'”’)]")
+    letter = before[word.start(1) :].rstrip(".\"'”’)]")
     if len(letter) != 1 or not letter.isupper():
-        return False
-    previous = before[:start].split()
-    name = previous[-1].lstrip("\"'“‘([") if previous else ""
-    return not previous or name[:1].isupper() or name == "by"
+        return True
+    previous = before[: word.start(1)].split()[-1:]  # a name before an initial: "John F.", "J. R."
+    name = previous[0].lstrip("\"'“‘([") if previous else "by"
+    return not (name[:1].isupper() or name == "by")
 
 
 def split_long(sentence: str, max_phones: int) -> list[str]:
     """Halves a long sentence, preferably between clauses, until every chunk fits.
 
-    Halving gives chunks of similar length; models read a short remainder badly. A letter counts as
-    one phone, a digit as five. Words are halved if they are too long; inline phones are not.
+    Halving gives chunks of similar length; models read a short remainder badly. Words are halved if
+    they are too long; inline phones are not.
     """
     return [" ".join(units) for units in _halve(_UNITS.findall(sentence), max_phones)]
 
@@ -211,27 +188,24 @@ def _halve(units: Sequence[str], max_phones: int) -> list[Sequence[str]]:
 
 def _phones_of(unit: str) -> int:
     """Estimates the number of phones of a word, at least one."""
-    if unit.startswith("{"):
-        return max(len(unit.split()), 1)
-    return max(sum(5 if char.isdigit() else char.isalpha() for char in unit), 1)
+    n_letters = sum(5 if char.isdigit() else char.isalpha() for char in unit)
+    return max(len(unit.split()) if unit.startswith("{") else n_letters, 1)
 
 
 def cut_cost(word: str, following: str) -> float:
-    """Computes the cost of a cut between two words, from 0 after a clause to 0.25."""
-    for pattern, cost in _CLAUSE_COST:
-        if pattern.search(word):
-            return cost
-    return _CONJUNCTION_COST if following.lower() in _CONJUNCTIONS else _WORD_COST
+    """Computes the cost of a cut between two words, as a share of the length: 0 after a clause."""
+    if re.search(r"[.!?;:…—–]['\"”’)\]]*$", word):
+        return 0.0
+    if re.search(r"[,)\]、，]['\"”’]*$", word):
+        return 0.05
+    return 0.15 if _CONJUNCTION.fullmatch(following.lower()) else 0.25
 
 
 def cut_parts(parts: Iterable[str], pieces: Sequence[str]) -> list[list[tuple[int, str]]]:
     """Cuts the parts of a text where the text is cut; empty parts at a cut go with what follows.
 
-    Args:
-        pieces: The text in pieces with the characters of the parts in order; spaces may differ.
-
-    Returns:
-        The index and text of each part, or of what is left of it, for each piece.
+    The pieces have the characters of the parts in order; spaces may differ. Each gets the index and
+    text of each part, or of what is left of it.
     """
     waiting = deque(enumerate(parts))
     rows: list[list[tuple[int, str]]] = []
@@ -255,9 +229,8 @@ def cut_parts(parts: Iterable[str], pieces: Sequence[str]) -> list[list[tuple[in
 class TextReader:
     """Reads texts of several languages in the phones of a voice; keeps a front end for each.
 
-    Sentences of more than `max_phones` are split at clauses.
-
     Args:
+        max_phones: Longer sentences are split at clauses.
         p_arpabet: Probability of ARPAbet for words that can be in letters or in phones.
         unknown: What to do with letters of other scripts in English.
     """
@@ -308,8 +281,7 @@ class TextReader:
     def clauses(self, parts: Sequence[str], language: str) -> list[SpokenText]:
         """Reads a sentence, in one or several parts, in phones that the voice may lack.
 
-        The log names, once each, the signs that are left out; of a sentence of such signs alone
-        there is no clause.
+        The log names signs that are left out; of a sentence of such signs alone there is none.
         """
         text = "".join(parts)
         said = "".join(self._with_dictionary(parts, language))
@@ -317,15 +289,13 @@ class TextReader:
         if has_word(text) and not any(c.isalnum() and c not in unspoken for c in said):
             self._warn(unspoken, text)
             return []
-        spoken = self._spoken(parts, language)
+        spoken = self._spoken(text, parts, language)
         self._warn(spoken.unspoken, text)
         if len(spoken.phones) <= self._max_phones:
             return [spoken]
         chunks = merge_wordless(split_long(text, self._max_phones))
-        rows = zip(cut_parts(parts, chunks), chunks, strict=True)
-        return self.link(
-            [replace(self._spoken([p for _, p in row], language), text=text) for row, text in rows]
-        )
+        rows = ([part for _, part in row] for row in cut_parts(parts, chunks))
+        return self.link([self._spoken(*row, language) for row in zip(chunks, rows, strict=True)])
 
     def _warn(self, unspoken: Sequence[str], text: str) -> None:
         """Names signs in the log that it has not named before, and the place of the first."""
@@ -338,46 +308,44 @@ class TextReader:
     def link(self, clauses: Sequence[SpokenText]) -> list[SpokenText]:
         """Makes all clauses of a sentence but the last end in a pause instead of a full stop."""
         pause = SHORT_PAUSE if self._config.pauses == "sp" else COMMA
-        linked = []
-        for clause in clauses[:-1]:
-            phones = clause.phones
-            if phones[-1] == FULL_STOP:
-                phones = (*phones[:-1], COMMA)
-            elif phones[-1] not in PAUSES:  # the front end ends it without one
-                phones = (*phones, pause)
-            linked.append(replace(clause, phones=phones))
-        return [*linked, *clauses[-1:]]
+        linked = [*clauses]
+        for i, clause in enumerate(clauses[:-1]):
+            if clause.phones[-1] == FULL_STOP:
+                linked[i] = replace(clause, phones=(*clause.phones[:-1], COMMA))
+            elif clause.phones[-1] not in PAUSES:  # the front end ends it without one
+                linked[i] = replace(clause, phones=(*clause.phones, pause))
+        return linked
 
-    def _spoken(self, parts: Sequence[str], language: str) -> SpokenText:
+    def _spoken(self, text: str, parts: Sequence[str], language: str) -> SpokenText:
         spoken = self._frontends[language](*self._with_dictionary(parts, language))
-        spoken = replace(spoken, text="".join(parts))
-        return mix(spoken, self._p_arpabet) if spoken.word_phones else spoken
-
-    def _round_brackets(self, text: str, language: str) -> str:
-        """Replaces braces that hold no phones, as in "Dear {name}", by round brackets."""
-        if "{" not in text and "}" not in text:
-            return text
-        phones = [m for m in _INLINE.finditer(text) if self._frontends[language].holds_phones(m[1])]
-        kept = {place for match in phones for place in (match.start(), match.end() - 1)}
-        return "".join(
-            char if place in kept else char.translate(_ROUND) for place, char in enumerate(text)
-        )
+        return mix(replace(spoken, text=text), self._p_arpabet)
 
     def _with_dictionary(self, parts: Sequence[str], language: str) -> Sequence[str]:
         if self._unknown != "refuse":
             if re.search(r"[$\\]", "".join(parts)) and is_english(language):
                 parts = [say_formulas(part) for part in parts]
-            parts = [self._round_brackets(part, language) for part in parts]
+            holds_phones = self._frontends[language].holds_phones
+            parts = [_round_brackets(part, holds_phones) for part in parts]
         if self._dictionary is None:
             return parts
         voice = self._transcriber(language)
         return [self._dictionary.spoken(part, voice) for part in parts]
 
     def _transcriber(self, language: str) -> Transcriber:
-        is_letters = self._config.phone_extractor == "letters"
-        in_phones: Alphabet = "ipa" if self._config.has_espeak else "arpabet"
-        alphabet: Alphabet = "letters" if is_letters else in_phones
+        alphabet: Alphabet = "ipa" if self._config.has_espeak else "arpabet"
+        if self._config.phone_extractor == "letters":
+            alphabet = "letters"
         return Transcriber(alphabet, is_english(language), self.phones.names)
+
+
+def _round_brackets(text: str, holds_phones: Callable[[str], bool]) -> str:
+    """Replaces braces that hold no phones, as in "Dear {name}", by round brackets."""
+
+    def plain(match: re.Match[str]) -> str:
+        holds = match[1] and holds_phones(match[1].partition("|")[0])
+        return match[0] if holds else match[0].translate(_ROUND)
+
+    return re.sub(r"\{([^{}]*)\}|[{}]", plain, text)
 
 
 def check_text(text: str) -> None:
@@ -387,24 +355,18 @@ def check_text(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise InputError(
-            f"the text is not UTF-8 at character {error.start}; is the terminal set to UTF-8?"
-        ) from error
+        fault = f"the text is not UTF-8 at character {error.start}"
+        raise InputError(f"{fault}; is the terminal set to UTF-8?") from error
     if not text.isprintable() and (shown := control_characters(text)):
         raise InputError(f"the text holds control characters: {shown}; remove them")
 
 
 def merge_wordless(pieces: Sequence[str]) -> list[str]:
-    """Joins pieces of a text without a letter or digit ("...", "-") to their neighbours.
-
-    Alone they cannot be synthesised, but they may contain a sign that is read as a word.
-    """
+    """Joins pieces without a letter or digit ("...", "-") to their neighbours; signs are spoken."""
     joined: list[str] = []
     for piece in pieces:
-        if joined and not (has_word(piece) and has_word(joined[-1])):
-            joined[-1] = f"{joined[-1]} {piece}"
-        else:
-            joined.append(piece)
+        is_alone = not joined or (has_word(piece) and has_word(joined[-1]))
+        joined.append(piece if is_alone else f"{joined.pop()} {piece}")
     return joined
 
 

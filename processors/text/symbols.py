@@ -41,7 +41,6 @@ CONSONANTS = (
 STRESSES = ("", "0", "1", "2")
 ARPABET = tuple(sorted([vowel + stress for vowel in VOWELS for stress in STRESSES])) + CONSONANTS
 
-
 ARPABET_PREFIX = "@"
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SYMBOL_SETS = {  # the symbols between the pad and ARPAbet, in the order of their ids
@@ -62,9 +61,7 @@ def mark_name(char: str) -> str:
     """Returns the name of a character of these sets."""
     if char == " ":
         return WORD_BOUNDARY
-    if char in _IPA:
-        return char
-    return char if char.isalnum() or char == APOSTROPHE else f"<{char}>"
+    return char if char.isalnum() or char in _IPA else f"<{char}>"
 
 
 # American English phones of espeak-ng (IPA), for words outside the lexicons.
@@ -95,8 +92,6 @@ _CONSONANTS = {
 }  # fmt: skip
 # of a phone without stress, the first above
 IPA_OF_ARPABET = {names: ipa for ipa, names in reversed((_VOWELS | _CONSONANTS).items())}
-
-
 # by espeak's phone with its stress mark
 ARPABET_OF_IPA: dict[str, tuple[str, ...]] = {
     **{

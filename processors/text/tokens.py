@@ -15,15 +15,11 @@ _SAME = str.maketrans(
     | {"−": " − ", "º": "°", "⁄": "/", "\u2028": "\n", "\u2029": "\n"}
 )
 MINUS = "−"  # the mathematical sign, always apart from what is next to it
-_DASH_MINUS = re.compile(r"(?<![^\s(\[<>=^])–(?=[.,]?\d)")
 # LaTeX of one line without commands that take arguments
 _FORMULA = re.compile(
     r"(?<![\w$\\])\$([A-Za-z]|(?=[^\s$])[^$\n{}]*[=^\\][^$\n{}]*(?<=\S))\$(?![\w$])"
 )
-_VARIABLES = re.compile(
-    r"(?<![A-Za-z\\])(?!(?:cos|exp|lim|ln|log|max|min|sin|tan)\b)[A-Za-z]{1,3}\b"
-)
-_EXPONENT = re.compile("[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+_NAMES = re.compile(r"(?<![A-Za-z\\])(?!(?:cos|exp|lim|ln|log|max|min|sin|tan)\b)[A-Za-z]{1,3}\b")
 _RAISED = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
 _PAUSES = {
     **dict.fromkeys(",;:()[]—–‒―…、،؛·|", "<,>"),
@@ -33,7 +29,6 @@ _PAUSES = {
 }
 _STRENGTH = ("<,>", "<.>", "<!>", "<?>")  # of neighbouring pauses the strongest stays
 _WORD_SIGNS = "'-_%&@#§°/*+"
-_BRACES = re.compile(r"\{([^{}]*)\}")
 
 
 class Token(NamedTuple):
@@ -58,8 +53,8 @@ def clean_characters(text: str) -> str:
     also an en dash before a number, becomes `MINUS` with spaces around it.
     """
     if not text.isascii():
-        text = _EXPONENT.sub(lambda match: "^" + match[0].translate(_RAISED), text)
-        text = _DASH_MINUS.sub(MINUS, text)
+        text = re.sub("[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+", lambda match: "^" + match[0].translate(_RAISED), text)
+        text = re.sub(r"(?<![^\s(\[<>=^])–(?=[.,]?\d)", MINUS, text)
         text = "".join(_plain(char) for char in text.translate(_SAME))
         text = unicodedata.normalize("NFKC", text).translate(_SAME)
     if "$" in text:
@@ -71,7 +66,7 @@ def clean_characters(text: str) -> str:
 
 def _formula(match: re.Match[str]) -> str:
     """Returns a formula without dollar signs, its variables apart and its commands as words."""
-    text = _VARIABLES.sub(lambda variables: " ".join(variables[0].upper()), match[1])
+    text = _NAMES.sub(lambda variables: " ".join(variables[0].upper()), match[1])
     return re.sub(r"\\([A-Za-z]+)", r" \1 ", text).replace("\\", "")
 
 
@@ -86,15 +81,11 @@ def _plain(char: str) -> str:
 
 def split_inline(text: str) -> list[tuple[bool, str]]:
     """Splits text at `{...}` into pairs: whether a piece is inline phones, and the piece."""
-    pieces: list[tuple[bool, str]] = []
-    end = 0
-    for match in _BRACES.finditer(text):
-        pieces += [(False, text[end : match.start()]), (True, match[1].strip())]
-        end = match.end()
-    pieces.append((False, text[end:]))
-    if any(not piece if inline else re.search(r"[{}]", piece) for inline, piece in pieces):
+    pieces = re.split(r"\{([^{}]*)\}", text)
+    pieces[1::2] = map(str.strip, pieces[1::2])
+    if "" in pieces[1::2] or re.search(r"[{}]", "".join(pieces)):
         raise InputError(f"braces in {text[:80]!r} must hold phones, as in {{HH AH0 L OW1}}")
-    return [(inline, piece) for inline, piece in pieces if piece.strip()]
+    return [(i % 2 == 1, piece) for i, piece in enumerate(pieces) if piece.strip()]
 
 
 def tokenize(text: str) -> list[Token]:
@@ -126,10 +117,8 @@ def merge_pauses(tokens: list[Token]) -> list[Token]:
     merged: list[Token] = []
     for token in tokens:
         if token.kind == "pause" and merged and merged[-1].kind == "pause":
-            strongest = max(merged.pop().text, token.text, key=_STRENGTH.index)
-            merged.append(Token("pause", strongest))
-        else:
-            merged.append(token)
+            token = max(merged.pop(), token, key=lambda pause: _STRENGTH.index(pause.text))
+        merged.append(token)
     return merged
 
 
@@ -146,9 +135,6 @@ def is_word(char: str) -> bool:
 @lru_cache(maxsize=4096)
 def _kind(char: str) -> str:
     """Returns the kind of a character: "word", a pause class, or empty for separators."""
-    if char in _PAUSES:
-        return _PAUSES[char]
     category = unicodedata.category(char)
-    if category[0] in "LMN" or category in ("Sc", "Sm") or char in _WORD_SIGNS:
-        return "word"
-    return ""
+    in_words = category[0] in "LMN" or category in ("Sc", "Sm") or char in _WORD_SIGNS
+    return _PAUSES.get(char, "word" if in_words else "")

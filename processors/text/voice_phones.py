@@ -15,23 +15,8 @@ from typing import Literal, NamedTuple
 
 from config.text import TextConfig, UnknownCharacters
 from processors.records import SpokenText, Word
+from processors.text import symbols
 from processors.text.normalisation.foreign import transliterated
-from processors.text.symbols import (
-    APOSTROPHE,
-    ARPABET,
-    ARPABET_PREFIX,
-    END,
-    ESPEAK_CHARACTERS,
-    FULL_STOP,
-    IPA_OF_ARPABET,
-    MARKS,
-    PAD,
-    PAUSES,
-    SYMBOL_SETS,
-    VOWELS,
-    WORD_BOUNDARY,
-    mark_name,
-)
 from utils.errors import InputError, listed
 from utils.logging import get_logger
 
@@ -63,9 +48,9 @@ _STRENGTHS = {
     "<space>": -2, "<->": -1.9, '<">': -1.8, "<sp>": 0, "<(>": 0.8, "<)>": 0.9, "<,>": 1,
     "<:>": 1.2, "<;>": 1.3, "<!>": 2.6, "<.>": 3, "<?>": 3.4, "<sil>": 5,
 }  # fmt: skip
-_NO_SOUND = frozenset((*MARKS, *PAUSES))
+_NO_SOUND = frozenset((*symbols.MARKS, *symbols.PAUSES))
 _SHOWN = 10  # replacements in a message
-_EXPECTED = ("<!>", (FULL_STOP,))  # few corpora have exclamation marks: no warning
+_EXPECTED = ("<!>", (symbols.FULL_STOP,))  # few corpora have exclamation marks: no warning
 
 
 class _Articulation(NamedTuple):
@@ -109,10 +94,9 @@ class PhoneSet:
             return (phone,)
         if phone in _NO_SOUND:
             pauses = [pause for pause in _STRENGTHS if pause in self._phones]
-            strength = _STRENGTHS.get(phone)
-            if strength is None or not pauses:
+            if phone not in _STRENGTHS or not pauses:
                 return ()
-            return (min(pauses, key=lambda pause: abs(_STRENGTHS[pause] - strength)),)
+            return (min(pauses, key=lambda pause: abs(_STRENGTHS[pause] - _STRENGTHS[phone])),)
         sound = _sound_of(phone)
         return self._cheapest(sound)[1] if sound and self._sounds else ()
 
@@ -148,7 +132,7 @@ def is_vowel(phone: str) -> bool:
 
 def is_stressed(phone: str) -> bool:
     """Returns whether a phone of ARPAbet or the IPA is a vowel with the primary stress."""
-    return _RANKS.get(phone[:1], 0) == 2 or _RANKS.get(phone[-1:], 0) == 2
+    return phone.startswith("ˈ") or phone.endswith("1")
 
 
 def _distance(sound: _Sound, other: _Sound) -> float:
@@ -166,12 +150,12 @@ def _distance(sound: _Sound, other: _Sound) -> float:
 
 def _sound_of(phone: str) -> _Sound:
     """Returns the segments of a phone of ARPAbet or the IPA; none if it is neither."""
-    phone = phone.removeprefix("@")  # of NVIDIA's symbols
+    phone = phone.removeprefix(symbols.ARPABET_PREFIX)
     stress: float = _RANKS.get(phone[:1], 0)
     bare = phone.rstrip("012")
-    if bare in IPA_OF_ARPABET:
-        stress = _UNKNOWN_RANK if bare == phone in VOWELS else _RANKS.get(phone[-1], 0)
-        phone = IPA_OF_ARPABET[bare]
+    if bare in symbols.IPA_OF_ARPABET:
+        stress = _UNKNOWN_RANK if bare == phone in symbols.VOWELS else _RANKS.get(phone[-1], 0)
+        phone = symbols.IPA_OF_ARPABET[bare]
     for letter, several in _SEVERAL.items():
         phone = phone.replace(letter, several)
     letters = _letters()
@@ -180,12 +164,10 @@ def _sound_of(phone: str) -> _Sound:
     for char in "".join(ipa).lstrip("ˈˌ"):
         if char in letters or (segments and char == _NASAL):
             segments.append(letters["n" if char == _NASAL else char])
-        elif segments:  # it changes or marks the one before
-            last = segments.pop()
-            if char in "ːˑ":
-                segments.append(last._replace(long=1 if char == "ː" else 0.5))
-            else:
-                segments.append(last._replace(marks=last.marks | {char}))
+        elif segments and char in "ːˑ":  # it changes or marks the one before
+            segments[-1] = segments[-1]._replace(long=1 if char == "ː" else 0.5)
+        elif segments:
+            segments[-1] = segments[-1]._replace(marks=segments[-1].marks | {char})
     return tuple(s._replace(stress=stress) if n == 0 else s for n, s in enumerate(segments))
 
 
@@ -236,10 +218,8 @@ class VoicePhones:
         fitted = [[self._fitted(clause, replaced) for clause in row] for row in sentences]
         if new := [name for name in replaced if name not in self._logged]:
             self._logged.update(new)
-            get_logger(__name__).warning(
-                "this voice was not trained on all phones of the text and replaces %s",
-                listed(new, _SHOWN),
-            )
+            problem = "this voice was not trained on all phones of the text and replaces"
+            get_logger(__name__).warning("%s %s", problem, listed(new, _SHOWN))
         return fitted
 
     def _fitted(self, clause: SpokenText, replaced: dict[str, None]) -> SpokenText:
@@ -261,9 +241,9 @@ class VoicePhones:
 
     def _nearest(self, phone: str, place: str) -> tuple[str, ...]:
         nearest = self._trained.nearest(phone)
-        if phone in PAUSES:
+        if phone in symbols.PAUSES:
             return nearest or (phone,)
-        if phone == APOSTROPHE or nearest == (phone,):  # the apostrophe has no sound
+        if phone == symbols.APOSTROPHE or nearest == (phone,):  # the apostrophe has no sound
             return nearest
         problem = f"this voice was not trained on the phone {phone}{place}"
         if not nearest and self._letters != "refuse":
@@ -272,23 +252,21 @@ class VoicePhones:
         if not nearest:
             raise InputError(f"{problem}, and has none like it")
         if self._unknown == "refuse":
-            raise InputError(
-                f"{problem}; the nearest: {' '.join(nearest)}; set inference.unknown_phones to"
-                " replace, or write the word otherwise"
-            )
+            advice = "set inference.unknown_phones to replace, or write the word otherwise"
+            raise InputError(f"{problem}; the nearest: {' '.join(nearest)}; {advice}")
         return nearest
 
 
 class Vocabulary:
     """Maps phone names to ids; the id of a name is its index in `symbols`."""
 
-    def __init__(self, symbols: Iterable[str]) -> None:
-        self.symbols = tuple(symbols)
-        if len(set(self.symbols)) != len(self.symbols):
-            raise InputError("a vocabulary holds a symbol twice")
-        if self.symbols[:1] != (PAD,):
-            raise InputError(f"a vocabulary must start with {PAD}, found {self.symbols[:1]}")
+    def __init__(self, names: Iterable[str]) -> None:
+        self.symbols = tuple(names)
         self._ids = {symbol: index for index, symbol in enumerate(self.symbols)}
+        if len(self._ids) != len(self.symbols):
+            raise InputError("a vocabulary holds a symbol twice")
+        if (first := self.symbols[:1]) != (symbols.PAD,):
+            raise InputError(f"a vocabulary must start with {symbols.PAD}, found {first}")
 
     def __len__(self) -> int:
         return len(self.symbols)
@@ -301,43 +279,41 @@ class Vocabulary:
 
     def ids(self, phones: Sequence[str]) -> list[int]:
         """Returns the id of each phone; an InputError names all unknown ones."""
-        unknown = sorted({phone for phone in phones if phone not in self._ids})
-        if unknown:
-            raise InputError(
-                f"phones {' '.join(unknown)} are not among the {len(self)} symbols of this model; "
-                "it was trained on another phone set, or its corpus does not contain them"
-            )
+        if unknown := " ".join(sorted(set(phones) - set(self._ids))):
+            reason = "it was trained on another phone set, or its corpus does not contain them"
+            fault = f"phones {unknown} are not among the {len(self)} symbols of this model"
+            raise InputError(f"{fault}; {reason}")
         return [self._ids[phone] for phone in phones]
 
 
 def arpabet_vocabulary() -> Vocabulary:
     """Returns the fixed vocabulary of English voices: marks, then the 84 ARPAbet symbols."""
-    return Vocabulary(MARKS + ARPABET)
+    return Vocabulary(symbols.MARKS + symbols.ARPABET)
 
 
-def vocabulary_of(phones: Iterable[str]) -> Vocabulary:
-    """Returns the marks, then the other phones of `phones` in sorted order."""
-    return Vocabulary((*MARKS, *sorted(set(phones) - set(MARKS))))
+def vocabulary_of(phones: Iterable[str], first: Sequence[str] = symbols.MARKS) -> Vocabulary:
+    """Returns the first symbols, then the other phones of `phones` in sorted order."""
+    return Vocabulary((*first, *sorted(set(phones) - set(first))))
 
 
 def nvidia_vocabulary(phone_extractor: str) -> Vocabulary:
     """Returns the symbols of a set of DeepLearningExamples, in NVIDIA's order.
 
     `english_basic` (148 symbols) is "nvidia_english", `english_basic_lowercase` (123)
-    "nvidia_english_lowercase". Names are those of this toolkit: `<pad>` for `_`, `<space>` for a
-    space, `<,>` for a comma; ARPAbet has the prefix `@`, since `B` is a capital letter here.
-    TensorFlowTTS's symbols for LJ Speech (149) are those of english_basic and `<eos>`:
-    "tensorflowtts_english".
+    "nvidia_english_lowercase"; "tensorflowtts_english" is english_basic and `<eos>`. Names are
+    those of this toolkit, `<,>` for a comma; ARPAbet has the prefix `@`, since `B` is a letter.
     """
-    phones = (f"{ARPABET_PREFIX}{phone}" for phone in sorted(ARPABET))
-    end = (END,) if phone_extractor == "tensorflowtts_english" else ()
-    return Vocabulary((PAD, *map(mark_name, SYMBOL_SETS[phone_extractor]), *phones, *end))
+    phones = (f"{symbols.ARPABET_PREFIX}{phone}" for phone in sorted(symbols.ARPABET))
+    end = (symbols.END,) if phone_extractor == "tensorflowtts_english" else ()
+    return Vocabulary(
+        (symbols.PAD, *map(symbols.mark_name, symbols.SYMBOL_SETS[phone_extractor]), *phones, *end)
+    )
 
 
 def espeak_characters_vocabulary() -> Vocabulary:
     """Returns the 178 symbols of Matcha-TTS by their ids; `<pad>` is also the blank."""
-    names = [PAD, *map(mark_name, ESPEAK_CHARACTERS)]
-    names[names.index(APOSTROPHE)] = "<unused>"
+    names = [symbols.PAD, *map(symbols.mark_name, symbols.ESPEAK_CHARACTERS)]
+    names[names.index(symbols.APOSTROPHE)] = "<unused>"
     return Vocabulary(names)
 
 
@@ -347,8 +323,6 @@ def model_vocabulary(text: TextConfig, phones: Iterable[str]) -> Vocabulary:
         return espeak_characters_vocabulary()
     if text.has_nvidia_symbols:
         return nvidia_vocabulary(text.phone_extractor)
-    symbols = {*phones, WORD_BOUNDARY} if text.in_letters else set(phones)
-    if text.phone_extractor in ("espeak", "letters"):
-        return vocabulary_of(symbols)
-    arpabet = arpabet_vocabulary().symbols
-    return Vocabulary((*arpabet, *sorted(symbols - set(arpabet))))
+    names = {*phones, symbols.WORD_BOUNDARY} if text.in_letters else {*phones}
+    has_lexicon = text.phone_extractor not in ("espeak", "letters")
+    return vocabulary_of(names, symbols.MARKS + symbols.ARPABET if has_lexicon else symbols.MARKS)

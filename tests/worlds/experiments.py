@@ -1,13 +1,19 @@
 """Very small experiments: each is trained once by the process of the tests, and copied."""
 
+import json
 import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
 
+import torch
 from accelerate.state import AcceleratorState
+from safetensors.torch import load_file, save
+from torch import Tensor
 
 from models.base.registry import load_config
+from models.checkpoint.folders import step_of, write_checkpoint
+from models.checkpoint.loading import RAW_WEIGHTS, WEIGHTS, TrainedModel
 from models.training.trainer import train
 from tests.models.training.small_tasks import make_processed, write_voice_config
 from tests.models.vocoder.small_hifigan import make_recordings, write_vocoder_config
@@ -54,3 +60,29 @@ def trained_vocoder(root: Path) -> Path:
     """Gives a folder recordings and a vocoder after two updates, `ckpts/voice`; returns that."""
     shutil.copytree(_vocoder(), root, dirs_exist_ok=True)
     return root / "ckpts" / "voice"
+
+
+def edit_config(experiment: Path, **sections: object) -> None:
+    """Changes values of sections of the configuration of an experiment."""
+    plain = json.loads((experiment / "config.json").read_text())
+    for name, changes in sections.items():
+        plain[name] = {**plain[name], **changes}
+    (experiment / "config.json").write_text(json.dumps(plain))
+
+
+def average_weights(experiment: Path) -> Path:
+    """Makes the weights of each checkpoint the average of raw weights, which are twice as large."""
+    for checkpoint in (experiment / "checkpoints").iterdir():
+        weights = load_file(checkpoint / WEIGHTS)
+        files = {p.name: p.read_bytes() for p in checkpoint.iterdir() if p.name != "manifest.json"}
+        files[RAW_WEIGHTS] = save({name: 2 * tensor for name, tensor in weights.items()})
+        write_checkpoint(checkpoint.parent, step_of(checkpoint), files)
+    edit_config(experiment, train={"ema_decay": 0.9})
+    return experiment
+
+
+def mel_of(model: TrainedModel) -> Tensor:
+    """Synthesises four phones with given durations."""
+    phones = torch.tensor([model.vocabulary.ids(["<sil>", "AA1", "S", "<.>"])])
+    durations = torch.tensor([[2, 3, 1, 2]])
+    return model.network.infer(phones, torch.tensor([4]), durations=durations).mel

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from models.checkpoint.foreign import FileNames, beside
-from models.checkpoint.importers._tables import required, value_at
+from models.checkpoint.importers._tables import mel_keys, required, value_at
 from utils.config_tree import read_values
 from utils.errors import InputError
 
@@ -19,15 +19,8 @@ FILES = FileNames(  # a folder of accelerate, or one file with everything
     r"(?:model|pytorch_model)_(\d+)\.(?:safetensors|bin)",
     ("*/*", "checkpoint/*/*"),
 )
-_MEL = {
-    "preprocess.sample_rate": "preprocess.sample_rate",
-    "preprocess.n_fft": "preprocess.n_fft",
-    "preprocess.win_length": "preprocess.win_size",
-    "preprocess.hop_length": "preprocess.hop_size",
-    "preprocess.n_mels": "preprocess.n_mel",
-    "preprocess.f_min": "preprocess.fmin",
-    "preprocess.f_max": "preprocess.fmax",
-}
+_AUDIO = ("sample_rate", "n_fft", "win_size", "hop_size", "n_mel", "fmin", "fmax")
+_MEL = mel_keys("preprocess.", *_AUDIO)
 _LEVELS = 2  # folders between an experiment and the weights of one of its checkpoints
 
 
@@ -51,9 +44,8 @@ def read(weights: Path) -> tuple[Path, Mapping[str, object]]:
 def mel_settings(args: Mapping[str, object], path: Path) -> dict[str, object]:
     """Selects the settings of the mel."""
     if value_at(args, "preprocess.use_min_max_norm_mel"):
-        raise InputError(
-            f"{path}: preprocess.use_min_max_norm_mel: mels scaled to another range cannot be used"
-        )
+        fault = "mels scaled to another range cannot be used"
+        raise InputError(f"{path}: preprocess.use_min_max_norm_mel: {fault}")
     is_centred = value_at(args, "preprocess.mel_extract_mode") == "taco"
-    padding = {"preprocess.mel_padding": "centre" if is_centred else "hifigan"}
-    return required(args, _MEL, path) | padding
+    padding = "centre" if is_centred else "hifigan"
+    return {**required(args, _MEL, path), "preprocess.mel_padding": padding}

@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import cast
 
 from torch import Tensor
 
 from models.checkpoint.foreign import FileNames, ImportedModel
-from models.checkpoint.importers._tables import existing, size_of, tree_of
+from models.checkpoint.importers import _tables
 from models.checkpoint.tensors import named_tensors, read_weights
 from processors.text.voice_phones import Vocabulary, nvidia_vocabulary
 from utils.errors import InputError
@@ -33,7 +34,6 @@ MEL = {  # by the keys of NVIDIA's code
 _SETUP = {ours: f"train_setup.{key}" for ours, key in MEL.items()} | {
     "preprocess.n_mels": "config.n_mel_channels"
 }
-_LJSPEECH = dict(zip(_SETUP, (22050, 1024, 1024, 256, 0.0, 8000.0, 80), strict=True))
 
 
 def file_names(model: str) -> FileNames:
@@ -54,35 +54,33 @@ class NvidiaCheckpoint:
 
     def size(self, name: str, axis: int = 0) -> int:
         """Looks up one size of a tensor, as `size_of`."""
-        return size_of(self.tensors, name, axis, self.path)
+        return _tables.size_of(self.tensors, name, axis, self.path)
 
     def imported(
         self, settings: Mapping[str, object], tensors: dict[str, Tensor], path: Path | None = None
     ) -> ImportedModel:
         """Puts a model together; `path` is the file of the settings, if it is another one."""
-        mel = {**_LJSPEECH, **existing(self.parts, _SETUP), "preprocess.mel_padding": "centre"}
+        mel = _tables.mel_settings(_tables.LJSPEECH) | _tables.existing(self.parts, _SETUP)
         task = "vocoder" if self.model == "WaveGlow" else "tts"
         step, epoch = (self.parts.get(name) for name in ("iteration", "epoch"))
         after = f", epoch {epoch}" if isinstance(epoch, int) else ""
-        others = [name for name, part in self.parts.items() if part is not None]
+        used = (self.weights, *_READ)
         return ImportedModel(
-            tree=tree_of(task, {**mel, **settings}, path or self.path),
+            tree=_tables.tree_of(task, {**mel, **settings}, path or self.path),
             tensors=tensors,
             weights=self.path,
             source=f"{self.model} of NVIDIA, {self.path.name}, {self.weights}{after}",
             step=step if isinstance(step, int) else None,
-            unused=tuple(name for name in others if name not in (self.weights, *_READ)),
+            unused=tuple(n for n, p in self.parts.items() if p is not None and n not in used),
         )
 
     def text(self, symbols: str) -> tuple[dict[str, object], Vocabulary]:
         """Returns Arion's settings of the text, and the vocabulary, by the embeddings."""
         name, vocabulary = symbol_set(self.size(symbols), _SYMBOL_SETS, self.path)
-        settings = {
-            "preprocess.text.phone_extractor": name,
-            "preprocess.text.p_arpabet": 0.0,  # before 2022: letters alone
-        }
-        table = {"preprocess.text.p_arpabet": "train_setup.p_arpabet"}
-        return settings | existing(self.parts, table), vocabulary
+        # before 2022: letters alone
+        share = _tables.value_at(self.parts, "train_setup.p_arpabet", 0.0)
+        settings = {"preprocess.text.phone_extractor": name, "preprocess.text.p_arpabet": share}
+        return settings, vocabulary
 
 
 def symbol_set(n_symbols: int, names: Sequence[str], path: Path) -> tuple[str, Vocabulary]:
@@ -107,22 +105,17 @@ def holds(weights: Path, model: str, names: FileNames) -> bool:
 
 @lru_cache(maxsize=1)  # all importers ask about the same file
 def _model_in(path: Path, changed_ns: int) -> str:
-    saved = _saved(path)
-    return _model_of(saved) or _model_of(saved.get(_LATEST))
+    saved = read_weights(path)
+    return _model_of(saved) or _model_of(_tables.value_at(saved, _LATEST))
 
 
 def open_checkpoint(path: Path) -> NvidiaCheckpoint:
     """Reads a checkpoint. Tensors stay on disk until used."""
-    saved = _saved(path)
+    saved = cast("Mapping[str, object]", read_weights(path))  # `holds` has accepted it
     parts = {_LATEST: saved} if _model_of(saved) else saved
     weights = _AVERAGED if parts.get(_AVERAGED) else _LATEST
     tensors = named_tensors(parts[weights], f"{path}: {weights}")
     return NvidiaCheckpoint(path, _model_of(parts[_LATEST]), parts, weights, tensors)
-
-
-def _saved(path: Path) -> Mapping[str, object]:
-    saved = read_weights(path)
-    return saved if isinstance(saved, Mapping) else {}
 
 
 def _model_of(tensors: object) -> str:

@@ -12,14 +12,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from modules.mel import MelConfig
 from processors.dataset.statistics import Stat
 from utils.config_tree import Tree, plain_tree
 from utils.errors import InputError
 
 NameTable = Mapping[str, str]
+LJSPEECH = MelConfig(22050, 1024, 1024, 256, 80, 0.0, 8000.0)  # of many recipes
 
 _MISSING = object()
-_PLACE = re.compile(r"\{(?P<name>[a-z]+)(?P<later>\+1)?\}")
+_MEL = ("sample_rate", "n_fft", "win_length", "hop_length", "n_mels", "f_min", "f_max")
+_NUMBER, _WORD = re.compile(r"\\{([a-z])\\}"), re.compile(r"\\{([a-z]{2,})\\}")  # escaped places
 
 
 def value_at(values: object, key: str, missing: object = None) -> Any:  # noqa: ANN401  (JSON)
@@ -29,32 +32,41 @@ def value_at(values: object, key: str, missing: object = None) -> Any:  # noqa: 
     return values
 
 
-def existing(values: Mapping[str, object], table: NameTable) -> dict[str, object]:
+def existing(values: object, table: NameTable) -> dict[str, object]:
     """Selects the settings that exist, by Arion's keys."""
     selected = {ours: value_at(values, key, _MISSING) for ours, key in table.items()}
     return {ours: value for ours, value in selected.items() if value is not _MISSING}
 
 
-def required(values: Mapping[str, object], table: NameTable, path: Path) -> dict[str, object]:
+def required(values: object, table: NameTable, path: Path) -> dict[str, object]:
     """Selects settings by Arion's keys."""
     selected = existing(values, table)
     if missing := [key for ours, key in table.items() if ours not in selected]:
-        raise InputError(
-            f"{path}: {', '.join(missing)} is missing; expected the settings that the weights were"
-            " trained with"
-        )
+        fault = f"{path}: {', '.join(missing)} is missing"
+        raise InputError(f"{fault}; expected the settings that the weights were trained with")
     return selected
 
 
-def tree_of(task: str, settings: Mapping[str, object], path: Path) -> Tree:
-    """Builds the tree of an ordinary config.json.
+def mel_keys(section: str, *keys: str) -> dict[str, str]:
+    """Returns the table of a mel: rate, n_fft, window, hop, bands, lowest and highest frequency."""
+    return {f"preprocess.{ours}": section + key for ours, key in zip(_MEL, keys, strict=True)}
 
-    Args:
-        task: "tts" or "vocoder".
-        settings: Values by dotted key; `preprocess.f_max` may be None for half of the sample rate.
+
+def mel_settings(mel: MelConfig) -> dict[str, object]:
+    """Returns the settings of a mel that is not in the checkpoint."""
+    settings = {f"preprocess.{key}": getattr(mel, key) for key in (*_MEL, "log_floor")}
+    return settings | {"preprocess.mel_padding": mel.padding}
+
+
+def tree_of(task: str, settings: Mapping[str, object], path: Path) -> Tree:
+    """Builds the tree of an ordinary config.json from values by dotted key.
+
+    The task is "tts" or "vocoder"; `preprocess.f_max` may be None for half of the sample rate.
     """
     general = {"task": task, "dataset": ["unnamed"], "dataset_path": {}, "log_dir": f"ckpts/{task}"}
-    settings = general | dict(settings)
+    # vocoders share the output of stage 1 with recipes
+    seconds = {"preprocess.max_seconds": 600.0} if task == "vocoder" else {}
+    settings = {**general, **seconds, **settings}
     rate = settings["preprocess.sample_rate"]
     if settings["preprocess.f_max"] is None and isinstance(rate, int | float):
         settings["preprocess.f_max"] = rate / 2
@@ -76,13 +88,19 @@ class TensorNames:
     """
 
     def __init__(self, rows: NameTable) -> None:
-        self._rows = [(_pattern(theirs), ours) for theirs, ours in rows.items()]
+        self._rows: list[tuple[re.Pattern[str], str]] = []
+        for theirs, ours in rows.items():
+            pattern = _NUMBER.sub(r"(?P<\1>[0-9]+)", re.escape(theirs))
+            self._rows.append((re.compile(_WORD.sub(r"(?P<\1>[a-z]+)", pattern)), ours))
 
     def translated(self, name: str) -> str | None:
         """Returns Arion's name of a tensor of the other project; None if no row fits."""
         for pattern, beginning in self._rows:
             if match := pattern.match(name):
-                return _filled(beginning, match) + name[match.end() :]
+                places = match.groupdict()
+                numbers = {n: int(text) for n, text in places.items() if len(n) == 1}
+                places |= {f"{n}+1": str(number + 1) for n, number in numbers.items()}
+                return beginning.format_map(places) + name[match.end() :]
         return None
 
     def renamed(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -90,9 +108,17 @@ class TensorNames:
         return {self.translated(name) or name: tensor for name, tensor in tensors.items()}
 
 
-def below(places: NameTable, rows: NameTable) -> NameTable:
+def below(places: NameTable, rows: NameTable) -> dict[str, str]:
     """Returns the rows of `TensorNames` below each of several places, which several layers have."""
     return {a + theirs: b + ours for a, b in places.items() for theirs, ours in rows.items()}
+
+
+def join_attention(tensors: dict[str, Tensor], parts: Sequence[str] = "qkv") -> None:
+    """Joins queries, keys and values, called `parts`, of each attention layer."""
+    first = f".attention.{parts[0]}."
+    for name in [name for name in tensors if first in name]:
+        theirs = [name.replace(first, f".attention.{part}.") for part in parts]
+        join(tensors, theirs, name.replace(first, ".attention.qkv."))
 
 
 def join(tensors: dict[str, Tensor], names: Sequence[str], target: str) -> None:
@@ -119,23 +145,3 @@ def size_of(tensors: Mapping[str, Tensor], name: str, axis: int, path: Path) -> 
 def stat_without_range(mean: float, std: float) -> Stat:
     """Returns statistics of a quantity, 0 or more, whose range is not stored: three deviations."""
     return Stat(mean, std, max(0.0, mean - 3 * std), mean + 3 * std)
-
-
-def _pattern(beginning: str) -> re.Pattern[str]:
-    end, parts = 0, []
-    for place in _PLACE.finditer(beginning):
-        name = place["name"]
-        parts.append(re.escape(beginning[end : place.start()]))
-        parts.append(f"(?P<{name}>{'[0-9]+' if len(name) == 1 else '[a-z]+'})")
-        end = place.end()
-    return re.compile("".join([*parts, re.escape(beginning[end:])]))
-
-
-def _filled(beginning: str, match: re.Match[str]) -> str:
-    """Returns a beginning with the numbers and words of a match in its places."""
-    return _PLACE.sub(
-        lambda place: (
-            str(int(match[place["name"]]) + 1) if place["later"] else match[place["name"]]
-        ),
-        beginning,
-    )

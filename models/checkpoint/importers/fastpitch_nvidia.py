@@ -1,8 +1,4 @@
-"""FastPitch 1.0 and 1.1 of NVIDIA (DeepLearningExamples/PyTorch/SpeechSynthesis/FastPitch).
-
-A checkpoint is one file; nothing else is needed. Files of version 1.0 say nothing of the mel, which
-is then that of NVIDIA's recipe for LJSpeech, and nothing of the symbols but their number.
-"""
+"""FastPitch 1.0 and 1.1 of NVIDIA (DeepLearningExamples/PyTorch/SpeechSynthesis/FastPitch)."""
 
 import math
 import re
@@ -33,10 +29,6 @@ _BLOCK = {
     "pos_ff.CoreNet.2.": "conv_2.",
     "pos_ff.layer_norm.": "conv_norm.",
 }
-_PREDICTORS = {
-    "duration_predictor.": "duration_predictor.",
-    "{contour}_predictor.": "{contour}.predictor.",
-}
 _PREDICTOR_LAYERS = {
     "layers.{n}.conv.": "conv_{n+1}.",
     "layers.{n}.norm.": "norm_{n+1}.",
@@ -48,7 +40,8 @@ _NAMES = TensorNames(
         "speaker_emb.": "speaker_embedding.",
         "proj.": "mel_linear.",
         **_tables.below({"{part}.layers.{n}.": "{part}.layers.{n}."}, _BLOCK),
-        **_tables.below(_PREDICTORS, _PREDICTOR_LAYERS),
+        **_tables.below({"duration_predictor.": "duration_predictor."}, _PREDICTOR_LAYERS),
+        **_tables.below({"{contour}_predictor.": "{contour}.predictor."}, _PREDICTOR_LAYERS),
         "{contour}_emb.": "{contour}.embedding.",
     }
 )
@@ -87,7 +80,14 @@ def read(weights: Path) -> ImportedModel:
     left_out = {name for name in stored if _LEFT_OUT.match(name)}
     tensors = _NAMES.renamed({n: tensor for n, tensor in stored.items() if n not in left_out})
     text, vocabulary = checkpoint.text(_SYMBOLS)
-    stat = _pitch_of(checkpoint)
+    pitch = [stored[name] for name in _PITCH if name in stored]
+    numbers = [number for tensor in pitch for number in tensor.flatten().tolist()]
+    if not pitch or numbers[1:] == [0]:
+        numbers = [*_LJSPEECH_PITCH]
+    if len(numbers) != 2 or not all(0 <= number < math.inf for number in numbers):
+        fault = f"{weights}: {' and '.join(_PITCH)} are {numbers}"
+        raise InputError(f"{fault}, expected two numbers, 0 or more; is the file whole?")
+    stat = _tables.stat_without_range(*numbers)  # of all speakers, in Hz
     n_speakers = checkpoint.size(_SPEAKERS) if _SPEAKERS in stored else 1
     names = [f"speaker_{number}" for number in range(n_speakers)]
     tensors["pitch.norm.mean"] = torch.full((n_speakers,), stat.mean)
@@ -96,7 +96,7 @@ def read(weights: Path) -> ImportedModel:
     speaker = SpeakerStats(stat, stat, none, none, seconds=0.0)
     imported = checkpoint.imported(_settings(checkpoint) | text, tensors)
     has_aligner = any(name.startswith(_ALIGNER) for name in stored)
-    aligner = ("attention: the aligner; training starts with a new one",) if has_aligner else ()
+    aligner = ["attention: the aligner; training starts with a new one"] * has_aligner
     return replace(
         imported,
         vocabulary=vocabulary,
@@ -112,15 +112,13 @@ def _settings(checkpoint: NvidiaCheckpoint) -> dict[str, object]:
     table = {"model.hidden": "config.symbols_embedding_dim"}
     for section, (name, keys) in _SECTIONS.items():
         if has_energy or section != "energy_predictor":
-            table |= {
-                f"model.{section}.{k}": f"config.{key.format(name)}" for k, key in keys.items()
-            }
-    kernels = {
-        f"model.{contour}_kernel_size": weight.shape[2]
-        for contour in ("pitch", "energy")
-        if (weight := checkpoint.tensors.get(f"{contour}_emb.weight")) is not None  # (H, 1, kernel)
-        and weight.ndim == 3
-    }
+            named = {ours: key.format(name) for ours, key in keys.items()}
+            table |= _tables.below({f"model.{section}.": "config."}, named)
+    kernels: dict[str, object] = {}
+    for contour in ("pitch", "energy"):
+        weight = checkpoint.tensors.get(f"{contour}_emb.weight", torch.empty(0))  # (H, 1, kernel)
+        if weight.ndim == 3:
+            kernels[f"model.{contour}_kernel_size"] = weight.shape[2]
     return {
         "model_type": "FastPitch",
         # it learned the durations, or read those of a Tacotron 2: there is no aligner to repeat
@@ -131,17 +129,3 @@ def _settings(checkpoint: NvidiaCheckpoint) -> dict[str, object]:
         **_tables.required(checkpoint.parts, table, checkpoint.path),
         **kernels,
     }
-
-
-def _pitch_of(checkpoint: NvidiaCheckpoint) -> Stat:
-    """Returns mean and deviation of all speakers' pitch in Hz; its range is not stored."""
-    stored = [checkpoint.tensors[name] for name in _PITCH if name in checkpoint.tensors]
-    numbers = [number for tensor in stored for number in tensor.flatten().tolist()]
-    if not stored or numbers[1:] == [0]:
-        numbers = [*_LJSPEECH_PITCH]
-    if len(numbers) != 2 or not all(0 <= number < math.inf for number in numbers):
-        raise InputError(
-            f"{checkpoint.path}: {' and '.join(_PITCH)} are {numbers}, expected two numbers, 0 or "
-            "more; is the file whole?"
-        )
-    return _tables.stat_without_range(*numbers)

@@ -1,8 +1,4 @@
-"""FastSpeech 2 of Amphion.
-
-An experiment holds args.json and `checkpoint/epoch-..._step-..._loss-.../` with the weights, and,
-as published, the statistics of pitch and energy in a folder of the dataset's name.
-"""
+"""FastSpeech 2 of Amphion, with the statistics of pitch and energy as published."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,15 +9,13 @@ from models.checkpoint.foreign import ImportedModel, beside, named_part
 from models.checkpoint.importers import _amphion
 from models.checkpoint.importers import fastspeech2_ming024 as ming024
 from models.checkpoint.importers._tables import existing, required, value_at
-from models.checkpoint.importers.fastspeech2_ming024 import Contours
 from models.checkpoint.tensors import named_tensors, read_weights
-from processors.dataset.statistics import Stat
+from processors.dataset.statistics import SpeakerStats, Stat
 from utils.errors import InputError
 from utils.files import read_json
 
 KIND = "FastSpeech 2 of Amphion (args.json, checkpoint/ and statistics.json)"
 FILES = _amphion.FILES
-_F0 = {key: key for key in ("preprocess.f0_min", "preprocess.f0_max")}
 _REFUSED = {  # keys of `preprocess` by which the network computes other quantities
     "use_log_scale_pitch": "the logarithm of pitch",
     "use_log_scale_energy": "the logarithm of energy",
@@ -39,21 +33,27 @@ def recognises(weights: Path) -> bool:
 def read(weights: Path) -> ImportedModel:
     """Reads a checkpoint of an experiment."""
     path, args = _amphion.read(weights)
-    _check(args, path)
+    # with these settings, the output would be wrong
+    for key, what in _REFUSED.items():
+        if value_at(args, f"preprocess.{key}"):
+            raise InputError(f"{path}: preprocess.{key}: {what} cannot be used")
+    is_lexicon = value_at(args, "preprocess.phone_extractor") == "lexicon"
+    if not is_lexicon and (path.parent / _SYMBOLS).is_file():
+        fault = f"{path}: preprocess.phone_extractor: its phones are those of {_SYMBOLS}"
+        raise InputError(f"{fault}; only the ARPAbet phones of the extractor lexicon can be used")
     datasets = args.get("dataset")
     if not isinstance(datasets, list) or not datasets:
         raise InputError(f"{path}: dataset is {datasets!r}, expected a list of names")
     datasets = [str(name) for name in datasets]
     praat = value_at(args, "preprocess.pitch_extractor") == "parselmouth"
-    levels = {q: _level(args, q) for q in Contours._fields}
     settings = {
         **required(args, {"preprocess.mel_padding": "preprocess.mel_extract_mode"}, path),
         **_amphion.mel_settings(args, path),
-        **existing(args, _F0),
+        **existing(args, {key: key for key in ("preprocess.f0_min", "preprocess.f0_max")}),
         **ming024.model_settings(args.get("model"), path),
         "dataset": datasets,
         "preprocess.pitch_extractor": "parselmouth" if praat else "pyworld",
-        **{f"model.{quantity}_level": level for quantity, level in levels.items()},
+        **{f"model.{quantity}_level": _level(args, quantity) for quantity in _FOLDERS},
     }
     tensors = named_tensors(read_weights(weights), str(weights))
     # of several datasets, the network was trained with the statistics of the first
@@ -65,26 +65,13 @@ def read(weights: Path) -> ImportedModel:
     )
 
 
-def _check(args: Mapping[str, object], path: Path) -> None:
-    """Refuses settings with which the output would be wrong."""
-    for key, what in _REFUSED.items():
-        if value_at(args, f"preprocess.{key}"):
-            raise InputError(f"{path}: preprocess.{key}: {what} cannot be used")
-    is_lexicon = value_at(args, "preprocess.phone_extractor") == "lexicon"
-    if not is_lexicon and (path.parent / _SYMBOLS).is_file():
-        raise InputError(
-            f"{path}: preprocess.phone_extractor: its phones are those of {_SYMBOLS}; only the "
-            "ARPAbet phones of the extractor lexicon can be used in Arion"
-        )
-
-
 def _level(args: Mapping[str, object], quantity: str) -> str:
     return "frame" if value_at(args, f"preprocess.use_frame_{quantity}") else "phone"
 
 
 def _speakers(
     args: Mapping[str, object], dataset: str, path: Path, n_speakers: int
-) -> dict[Speaker, Contours]:
+) -> dict[Speaker, SpeakerStats]:
     """Returns statistics of pitch and energy by speaker, in the order of their ids."""
     files = []
     for quantity, usual in _FOLDERS.items():
@@ -92,23 +79,19 @@ def _speakers(
         folder = value_at(args, f"preprocess.{prefix}{quantity}_dir") or f"{prefix}{usual}"
         files.append(path.parent / dataset / str(folder) / "statistics.json")
     if missing := [str(file) for file in files if not file.is_file()]:
-        raise InputError(
-            f"{' and '.join(missing)} missing; copy the statistics of pitch and energy there from "
-            "the data that Amphion prepared (processed_dir)"
-        )
+        remedy = "copy the statistics of pitch and energy there from the data that Amphion prepared"
+        raise InputError(f"{' and '.join(missing)} missing; {remedy} (processed_dir)")
     contents = {file: read_json(file) for file in files}
-    pitch = contents[files[0]]
-    whole_dataset = f"{dataset}_{dataset}"
-    keys = list(pitch) if isinstance(pitch, dict) and len(pitch) == 1 else [whole_dataset]
+    by_key, whole_dataset = contents[files[0]], f"{dataset}_{dataset}"
+    keys = list(by_key) if isinstance(by_key, dict) and len(by_key) == 1 else [whole_dataset]
     if n_speakers > 1:
         ids = beside(path, _SPEAKERS)
         keys = ming024.by_id(read_json(ids), n_speakers, ids)
     stats = {}
     for key in keys:
+        pitch, energy = (_stat(v, (key, whole_dataset), file) for file, v in contents.items())
         speaker = Speaker(key.removeprefix(f"{dataset}_"), "en-us")
-        stats[speaker] = Contours(
-            *(_stat(v, (key, whole_dataset), file) for file, v in contents.items())
-        )
+        stats[speaker] = SpeakerStats(pitch, pitch, energy, energy, 0.0)
     return stats
 
 
@@ -117,9 +100,8 @@ def _stat(values: object, keys: tuple[str, str], path: Path) -> Stat:
     speakers = values if isinstance(values, dict) else {}
     key = next((key for key in keys if key in speakers), None)
     if key is None:
-        raise InputError(
-            f"{path}: no statistics of {keys[0]}; it has those of {', '.join(speakers)}"
-        )
+        known = ", ".join(speakers)
+        raise InputError(f"{path}: no statistics of {keys[0]}; it has those of {known}")
     voiced, every = (value_at(speakers[key], f"{part}_positions") for part in ("voiced", "total"))
     numbers = [value_at(voiced, "mean"), value_at(voiced, "std")]
     return ming024.stat_of([*numbers, value_at(every, "min"), value_at(every, "max")], path, key)

@@ -1,19 +1,18 @@
 """FastSpeech 2 of ming024 (github.com/ming024/FastSpeech2) and of projects that use its code.
 
-A checkpoint is `<step>.pth.tar`. Its settings are in model.yaml, preprocess.yaml, stats.json and,
-for several speakers, speakers.json. In ming024's code the pitch control also scales energy, and the
-energy control has no effect; here each scales its own quantity.
+In ming024's code the pitch control also scales energy, and the energy control has no effect; here
+each scales its own quantity.
 
 Symbols are characters first, then ARPAbet, pinyin if any, and silences; Amphion took them over
 without the pinyin. English models use only ARPAbet and silences. The other rows keep their places
 under names that no text contains, so that a model of Mandarin loads and cannot read text.
 """
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -40,15 +39,14 @@ FILES = FileNames(
 _LEVELS = 2  # folders above the weights that may hold the settings
 _LANGUAGES = {"en": "en-us", "zh": "cmn"}
 _LEVEL_NAMES = {"phoneme_level": "phone", "frame_level": "frame"}
-_MEL = {
-    "preprocess.sample_rate": "preprocessing.audio.sampling_rate",
-    "preprocess.n_fft": "preprocessing.stft.filter_length",
-    "preprocess.hop_length": "preprocessing.stft.hop_length",
-    "preprocess.win_length": "preprocessing.stft.win_length",
-    "preprocess.n_mels": "preprocessing.mel.n_mel_channels",
-    "preprocess.f_min": "preprocessing.mel.mel_fmin",
-    "preprocess.f_max": "preprocessing.mel.mel_fmax",
-}
+_PARTS, _QUANTITIES = ("encoder", "decoder"), ("pitch", "energy")
+_REQUIRED = {f"model.{q}_level": f"preprocessing.{q}.feature" for q in _QUANTITIES} | (
+    _tables.mel_keys(
+        "preprocessing.",
+        *("audio.sampling_rate", "stft.filter_length", "stft.win_length", "stft.hop_length"),
+        *("mel.n_mel_channels", "mel.mel_fmin", "mel.mel_fmax"),
+    )
+)
 _FIXED = {  # of its code: centred mels, as Tacotron 2's; pitch of WORLD from 71 to 800 Hz
     "preprocess.mel_padding": "centre",
     "preprocess.pitch_extractor": "pyworld",
@@ -66,30 +64,26 @@ _BLOCK = {
     "pos_ffn.w_{m}.": "conv_{m}.",
     "pos_ffn.layer_norm.": "conv_norm.",
 }
-_PREDICTORS = {
-    "variance_adaptor.duration_predictor.": "duration_predictor.",
-    "variance_adaptor.{contour}_predictor.": "{contour}.predictor.",
+_PREDICTOR = {
+    "predictor.conv_layer.conv1d_{n}.conv.": "predictor.conv_{n}.",
+    "predictor.conv_layer.layer_norm_{n}.": "predictor.norm_{n}.",
+    "predictor.linear_layer.": "predictor.linear.",
 }
-_PREDICTOR_LAYERS = {
-    "conv_layer.conv1d_{n}.conv.": "conv_{n}.",
-    "conv_layer.layer_norm_{n}.": "norm_{n}.",
-    "linear_layer.": "linear.",
-}
+_ADAPTOR = {"variance_adaptor.duration_": "duration_", "variance_adaptor.{contour}_": "{contour}."}
 NAMES = TensorNames(
     {
         "encoder.src_word_emb.": "phone_embedding.",
         **_tables.below({"{part}.layer_stack.{n}.": "{part}.layers.{n}."}, _BLOCK),
         "{part}.position_enc": "{part}.positions",
         "speaker_emb.": "speaker_embedding.",
-        **_tables.below(_PREDICTORS, _PREDICTOR_LAYERS),
+        **_tables.below(_ADAPTOR, _PREDICTOR),
         "variance_adaptor.{contour}_bins": "{contour}.edges",
         "variance_adaptor.{contour}_embedding.": "{contour}.embedding.",
         "postnet.convolutions.{n}.0.conv.": "postnet.convs.{n}.",
         "postnet.convolutions.{n}.1.": "postnet.norms.{n}.",
     }
 )
-_PARTS, _QUANTITIES = ("encoder", "decoder"), ("pitch", "energy")
-_SETTINGS = (  # of `model`; the keys of these projects that are Arion's too
+_SAME = (  # keys of `model` that are Arion's too
     *(f"transformer.{part}_{key}" for part in _PARTS for key in ("head", "hidden")),
     *(f"transformer.{part}_dropout" for part in _PARTS),
     *(f"transformer.conv_{key}_size" for key in ("filter", "kernel")),
@@ -97,15 +91,14 @@ _SETTINGS = (  # of `model`; the keys of these projects that are Arion's too
     *(f"variance_embedding.{quantity}_quantization" for quantity in _QUANTITIES),
     "variance_embedding.n_bins",
 )
-_DEPTHS = {f"model.transformer.n_{p}_layers": f"model.transformer.{p}_layer" for p in _PARTS}
+_SETTINGS = {f"model.transformer.n_{p}_layers": f"model.transformer.{p}_layer" for p in _PARTS}
+_SETTINGS |= {f"model.{key}": f"model.{key}" for key in _SAME}
 _SYMBOLS, _SPEAKERS = "encoder.src_word_emb.weight", "speaker_emb.weight"
 _LAST_BIAS = re.compile(r"encoder\.layers\.\d+\.conv_norm\.bias")
 # what rebuilds a NumPy number, as which the learning rate is stored
+_SCALAR = np.float64(0).__reduce__()[0]
 _NUMPY_SCALARS: list[SafeGlobal] = [
-    *(
-        (np.float64(0).__reduce__()[0], f"numpy.{core}.multiarray.scalar")
-        for core in ("core", "_core")
-    ),
+    *((_SCALAR, f"numpy.{core}.multiarray.scalar") for core in ("core", "_core")),
     *(np.dtype, np.dtypes.Float64DType, np.dtypes.Float32DType, np.dtypes.Int64DType),
 ]
 _TOLERANCE = 1e-6  # of sinusoids computed in any order and rounded to float32
@@ -126,25 +119,21 @@ def read(weights: Path) -> ImportedModel:
     tensors = named_tensors(_tables.value_at(saved, "model"), f"{weights}: model")
     stats_path = beside(weights, "stats.json", _LEVELS)
     stats = read_json(stats_path)
-    contours = Contours(*(_stat(stats, quantity, stats_path) for quantity in Contours._fields))
+    pitch, energy = (_stat(stats, quantity, stats_path) for quantity in _QUANTITIES)
+    speaker_stats = SpeakerStats(pitch, pitch, energy, energy, 0.0)
     dataset = str(values.get("dataset") or "unnamed")
     names = [dataset]
     if (n_speakers := n_speakers_in(tensors)) > 1:
         speakers_path = beside(weights, "speakers.json", _LEVELS)
         names = by_id(read_json(speakers_path), n_speakers, speakers_path)
-    levels = _tables.required(
-        values, {q: f"preprocessing.{q}.feature" for q in Contours._fields}, path
-    )
-    settings = {
-        **_tables.required(values, _MEL, path),
-        **model_settings(read_yaml(model_path), model_path),
-        **_FIXED,
-        "dataset": [dataset],
-        **{f"model.{q}_level": _LEVEL_NAMES.get(str(level), level) for q, level in levels.items()},
-    }
+    settings = _tables.required(values, _REQUIRED, path) | _FIXED | {"dataset": [dataset]}
+    settings |= model_settings(read_yaml(model_path), model_path)
+    for key in (f"model.{quantity}_level" for quantity in _QUANTITIES):
+        settings[key] = _LEVEL_NAMES.get(str(settings[key]), settings[key])
     language = str(_tables.value_at(values, "preprocessing.text.language") or "en")
-    speakers = {Speaker(name, _LANGUAGES.get(language, language)): contours for name in names}
-    imported = assemble(tensors, weights, settings, speakers, path)
+    speakers = [Speaker(name, _LANGUAGES.get(language, language)) for name in names]
+    by_speaker = dict.fromkeys(speakers, speaker_stats)
+    imported = assemble(tensors, weights, settings, by_speaker, path)
     tree, where = imported.tree, str(model_path)
     origins = {key: where if key[0] == "model" else name for key, name in tree.origins.items()}
     return replace(
@@ -154,13 +143,6 @@ def read(weights: Path) -> ImportedModel:
         step=FILES.number_in(weights),
         unused=(*imported.unused, "optimizer: training starts with a new one"),
     )
-
-
-class Contours(NamedTuple):
-    """Statistics of pitch (Hz) and energy of one speaker."""
-
-    pitch: Stat
-    energy: Stat
 
 
 def n_speakers_in(stored: Mapping[str, Tensor]) -> int:
@@ -173,42 +155,34 @@ def assemble(
     stored: Mapping[str, Tensor],
     weights: Path,
     settings: Mapping[str, object],
-    speakers: Mapping[Speaker, Contours],
+    speakers: Mapping[Speaker, SpeakerStats],
     path: Path,
 ) -> ImportedModel:
-    """Puts a checkpoint together; its source and step are added by the importer.
+    """Puts a checkpoint together without its source and step.
 
-    Args:
-        stored: Tensors by their names in the file `weights`.
-        settings: By Arion's dotted keys: `model_settings`, mel, levels and pitch extraction.
-        speakers: In the order of their ids.
-        path: The file of the settings.
+    `settings` in the file `path` are `model_settings`, mel, levels and pitch extraction, by Arion's
+    dotted keys. Speakers are in the order of their ids, with one kind of statistics for phones and
+    frames.
     """
     tensors, unused = translated(stored)
-    quantization = {}
-    for quantity in Contours._fields:
-        stats: list[Stat] = [getattr(contours, quantity) for contours in speakers.values()]
+    uses_postnet = any(name.startswith("postnet.") for name in tensors)
+    values: dict[str, object] = {**settings, "model.use_postnet": uses_postnet}
+    for quantity, field in zip(_QUANTITIES, ("f0_phone", "energy_phone"), strict=True):
+        stats: list[Stat] = [getattr(of_speaker, field) for of_speaker in speakers.values()]
         # Edges are in the units of the prediction. Those of kind "log" are in Hz here, which is
         # the same only for values that are not normalised.
         if any((stat.mean, stat.std) != (0, 1) for stat in stats):
-            quantization[f"model.variance_embedding.{quantity}_quantization"] = "linear"
+            values[f"model.variance_embedding.{quantity}_quantization"] = "linear"
         tensors[f"{quantity}.norm.mean"] = torch.tensor([stat.mean for stat in stats])
         tensors[f"{quantity}.norm.std"] = torch.tensor([stat.std for stat in stats])
-    fixed = {
-        "model_type": "FastSpeech2",
-        "preprocess.text.pauses": "sp",
-        "model.use_postnet": any(name.startswith("postnet.") for name in tensors),
-    }
+    fixed = {"model_type": "FastSpeech2", "preprocess.text.pauses": "sp"}
     return ImportedModel(
-        tree=_tables.tree_of("tts", {**settings, **fixed, **quantization}, path),
+        tree=_tables.tree_of("tts", {**values, **fixed}, path),
         tensors=tensors,
         weights=weights,
         vocabulary=vocabulary_of(_tables.size_of(stored, _SYMBOLS, 0, weights), weights),
         speakers=tuple(speakers),
-        # one kind of statistics serves for phones and frames
-        stats=CorpusStats(
-            {s.name: SpeakerStats(p, p, e, e, 0.0) for s, (p, e) in speakers.items()}
-        ),
+        stats=CorpusStats({speaker.name: stats for speaker, stats in speakers.items()}),
         unused=unused,
     )
 
@@ -217,8 +191,7 @@ def model_settings(values: object, path: Path) -> dict[str, object]:
     """Selects the settings of the model that the weights do not imply."""
     model = {"model": values}
     optional = _tables.existing(model, {"model.max_seq_len": "model.max_seq_len"})
-    same = {f"model.{key}": f"model.{key}" for key in _SETTINGS}
-    return optional | _tables.required(model, _DEPTHS | same, path)
+    return optional | _tables.required(model, _SETTINGS, path)
 
 
 def by_id(ids: object, n_speakers: int, path: Path) -> list[str]:
@@ -226,26 +199,20 @@ def by_id(ids: object, n_speakers: int, path: Path) -> list[str]:
     by_name: dict[str, object] = ids if isinstance(ids, dict) else {}
     names = {number: name for name, number in by_name.items() if isinstance(number, int)}
     if sorted(names) != list(range(n_speakers)) or len(by_name) > n_speakers:
-        raise InputError(
-            f"{path}: expected names with the ids 0 to {n_speakers - 1}, found {str(ids)[:80]}"
-        )
+        expected = f"expected names with the ids 0 to {n_speakers - 1}"
+        raise InputError(f"{path}: {expected}, found {str(ids)[:80]}")
     return [names[number] for number in range(n_speakers)]
 
 
 def stat_of(numbers: object, path: Path, name: str) -> Stat:
     """Returns statistics of one quantity from the numbers in a file."""
-    if (
-        isinstance(numbers, list)
-        and len(numbers) == 4
-        and all(isinstance(number, int | float) for number in numbers)
-        and torch.tensor(numbers, dtype=torch.float64).isfinite().all()
-        and numbers[1] > 0
-    ):
-        mean, std, low, high = map(float, numbers)
-        return Stat(mean, std, low, high)
-    raise InputError(
-        f"{path}: {name}: mean, std, min and max are {numbers}; expected finite numbers and std > 0"
-    )
+    values = numbers if isinstance(numbers, list) else []
+    if len(values) == 4 and all(isinstance(n, int | float) and math.isfinite(n) for n in values):
+        mean, std, low, high = map(float, values)
+        if std > 0:
+            return Stat(mean, std, low, high)
+    fault = f"{path}: {name}: mean, std, min and max are {numbers}"
+    raise InputError(f"{fault}; expected finite numbers and std > 0")
 
 
 def _stat(stats: object, quantity: str, path: Path) -> Stat:
@@ -265,28 +232,23 @@ def vocabulary_of(n_rows: int, path: Path) -> Vocabulary:
         symbols = (PAD, *characters, *sorted(ARPABET), *pinyin, *_SILENCES, _SPARE)
         if len(symbols) == n_rows:
             return Vocabulary(symbols)
-    raise InputError(
-        f"{path}: {_SYMBOLS} has {n_rows} rows, one per symbol; expected the symbols of 152 "
-        "(Amphion) or of 361 (ming024)"
-    )
+    fault = f"{path}: {_SYMBOLS} has {n_rows} rows, one per symbol"
+    raise InputError(f"{fault}; expected the symbols of 152 (Amphion) or of 361 (ming024)")
 
 
 def translated(stored: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], tuple[str, ...]]:
     """Renames tensors, and returns also what was left out; a strict check finds others."""
     tensors = NAMES.renamed(stored)
-    for name in [name for name in tensors if ".attention.q." in name]:
-        parts = [name.replace(".q.", f".{part}.") for part in "qkv"]
-        _tables.join(tensors, parts, name.replace(".q.", ".qkv."))
+    _tables.join_attention(tensors)
     computed = [f"{part}.positions" for part in _PARTS if _is_sinusoidal(tensors, part)]
     for name in computed:
         del tensors[name]
     biases = filter(_LAST_BIAS.fullmatch, tensors)
     last = max(biases, key=lambda name: (len(name), name), default="")
-    if n_speakers_in(stored) == 1 and _SPEAKERS in stored and last:
+    vectors = tensors.get("speaker_embedding.weight", torch.empty(0))  # (speakers, H)
+    if last and vectors.shape == (1, *tensors[last].shape):
         # the vector of an only speaker is added to what the encoder returns
-        vector = tensors["speaker_embedding.weight"]  # (1, H)
-        if vector.shape[1:] == tensors[last].shape:
-            tensors[last] = tensors[last] + tensors.pop("speaker_embedding.weight")[0]
+        tensors[last] = tensors[last] + tensors.pop("speaker_embedding.weight")[0]
     return tensors, tuple(f"{name}: sinusoids, which are computed" for name in computed)
 
 

@@ -1,9 +1,6 @@
 """FastSpeech 2 of TensorFlowTTS (github.com/TensorSpeech/TensorFlowTTS) and of Graphcore.
 
-A checkpoint is one `.h5` of Keras. Next to it are the yaml file of its training and, from the dump
-that it was trained on, `stats.npy`, `stats_f0.npy` and `stats_energy.npy`. Its symbols are the 149
-of LJ Speech. TensorFlowTTS leaves the dropout of pitch and energy on in synthesis; here it is off,
-and the same text gives the same speech.
+TensorFlowTTS leaves the dropout of pitch and energy on in synthesis; here it is off.
 
 The network computes normalised mels in log10; ours in nats. The last map of the decoder and of the
 postnet therefore take up the scale of each band, and the postnet reads its mel less the mean.
@@ -26,7 +23,7 @@ from models.checkpoint.importers._nvidia import symbol_set
 from models.checkpoint.importers._tables import TensorNames
 from models.checkpoint.tensors import named_tensors
 from processors.dataset.statistics import CorpusStats, SpeakerStats
-from processors.tensorflowtts.layout import SYMBOL_SET
+from processors.tensorflowtts.layout import DEFINITION, SYMBOL_SET
 from utils.arrays import read_array
 from utils.config_tree import read_yaml
 from utils.errors import InputError
@@ -36,14 +33,7 @@ FILES = FileNames(re.compile(r".+\.h5"), re.compile(r"(\d+k?)\.h5$"), re.compile
 _PARAMS = "fastspeech2_params"
 _FIXED = {  # the mel of TensorFlowTTS's recipe for LJ Speech, and its network
     "model_type": "FastSpeech2",
-    "preprocess.sample_rate": 22050,
-    "preprocess.n_fft": 1024,
-    "preprocess.win_length": 1024,
-    "preprocess.hop_length": 256,
-    "preprocess.f_min": 80.0,
-    "preprocess.f_max": 7600.0,
-    "preprocess.mel_padding": "centre",
-    "preprocess.log_floor": 1e-10,
+    **_tables.mel_settings(DEFINITION),
     "preprocess.pitch_extractor": "pyworld",
     "preprocess.aligner": "imported",  # its durations came from a Tacotron 2 or an aligner
     "preprocess.text.phone_extractor": SYMBOL_SET,
@@ -52,9 +42,9 @@ _FIXED = {  # the mel of TensorFlowTTS's recipe for LJ Speech, and its network
     "model.centred_postnet": True,
     "model.stored_positions": True,
 }
-_SETTINGS = {  # that the tensors do not imply
-    f"model.{ours}": f"{_PARAMS}.{key}"
-    for ours, key in {
+_SETTINGS = _tables.below(  # that the tensors do not imply
+    {"model.": f"{_PARAMS}."},
+    {
         "transformer.encoder_head": "encoder_num_attention_heads",
         "transformer.decoder_head": "decoder_num_attention_heads",
         "transformer.activation": "encoder_hidden_act",
@@ -62,8 +52,8 @@ _SETTINGS = {  # that the tensors do not imply
         "transformer.decoder_dropout": "hidden_dropout_prob",
         "transformer.attention_dropout": "attention_probs_dropout_prob",
         "variance_predictor.dropout": "variant_predictor_dropout_rate",
-    }.items()
-}
+    },
+)
 _SIZES = {  # Arion's keys, and the tensor and its axis
     "preprocess.n_mels": ("mel_linear.weight", 0),
     "model.transformer.encoder_hidden": ("phone_embedding.weight", 1),
@@ -81,15 +71,12 @@ _BLOCK = {
     "intermediate/conv1d_{m}/": "conv_{m}.",
     "output/LayerNorm/": "conv_norm.",
 }
-_PREDICTORS = {
-    "duration_predictor/": "duration_predictor.",
-    "f0_predictor/": "pitch.predictor.",
-    "energy_predictor/": "energy.predictor.",
-}
-_PREDICTOR_LAYERS = {
-    "conv_._{n}/": "conv_{n+1}.",
-    "LayerNorm_._{n}/": "norm_{n+1}.",
-    "dense/": "linear.",
+_QUANTITIES = {"duration_": "duration_", "f0_": "pitch.", "energy_": "energy."}
+_PREDICTOR = {
+    "predictor/conv_._{n}/": "predictor.conv_{n+1}.",
+    "predictor/LayerNorm_._{n}/": "predictor.norm_{n+1}.",
+    "predictor/dense/": "predictor.linear.",
+    "embeddings/": "embedding.",
 }
 _NAMES = TensorNames(  # without the numbers of layers
     {
@@ -97,9 +84,7 @@ _NAMES = TensorNames(  # without the numbers of layers
         "embeddings/position_embeddings/embeddings:0": "encoder.positions",
         "decoder/position_embeddings/embeddings:0": "decoder.positions",
         **_tables.below({"{part}/layer_._{n}/": "{part}.layers.{n}."}, _BLOCK),
-        **_tables.below(_PREDICTORS, _PREDICTOR_LAYERS),
-        "f0_embeddings/": "pitch.embedding.",
-        "energy_embeddings/": "energy.embedding.",
+        **_tables.below(_QUANTITIES, _PREDICTOR),
         "mel_before/": "mel_linear.",
         "postnet/conv_._{n}/": "postnet.convs.{n}.",
         "postnet/batch_norm_._{n}/": "postnet.norms.{n}.",
@@ -125,18 +110,23 @@ def recognises(weights: Path) -> bool:
 def read(weights: Path) -> ImportedModel:
     """Reads a checkpoint."""
     path = _settings_of(weights)
-    stats = {name: _statistics(weights, name) for name in ("stats", "stats_f0", "stats_energy")}
-    tensors = _translated(_read_hdf5(weights), *stats["stats"], path=weights)
-    for contour, name in {"pitch": "stats_f0", "energy": "stats_energy"}.items():
-        tensors[f"{contour}.norm.mean"], tensors[f"{contour}.norm.std"] = stats[name]
+    values = read_yaml(path)
+    keys = (f"{_PARAMS}.{part}_hidden_act" for part in ("encoder", "decoder"))
+    encoder, decoder = (_tables.value_at(values, key) for key in keys)
+    if encoder != decoder:
+        raise InputError(f"{path}: encoder_hidden_act and decoder_hidden_act must be equal")
+    settings = _FIXED | _tables.required(values, _SETTINGS, path)
+    mel, *contours = (_statistics(weights, name) for name in ("stats", "stats_f0", "stats_energy"))
+    tensors = _translated(_read_hdf5(weights), *mel, path=weights)
+    for contour, (mean, std) in zip(("pitch", "energy"), contours, strict=True):
+        tensors[f"{contour}.norm.mean"], tensors[f"{contour}.norm.std"] = mean, std
     n_symbols = _tables.size_of(tensors, "phone_embedding.weight", 0, weights)
     _, vocabulary = symbol_set(n_symbols, [SYMBOL_SET], weights)
     pitch, energy = (
-        _tables.stat_without_range(*(float(values[0]) for values in stats[name]))
-        for name in ("stats_f0", "stats_energy")
+        _tables.stat_without_range(float(mean[0]), float(std[0])) for mean, std in contours
     )
     return ImportedModel(
-        tree=_tables.tree_of("tts", _FIXED | _settings(path) | _sizes(tensors, weights), path),
+        tree=_tables.tree_of("tts", settings | _sizes(tensors, weights), path),
         tensors=tensors,
         weights=weights,
         source=f"FastSpeech 2 of TensorFlowTTS, {weights.name}",
@@ -166,33 +156,19 @@ def _settings_of(weights: Path) -> Path:
     names = sorted((*weights.parent.glob("*.yml"), *weights.parent.glob("*.yaml")))
     path = next((file for file in names if _PARAMS in read_yaml(file)), None)
     if path is None:
-        raise InputError(
-            f"{weights}: no yaml file with {_PARAMS} in its folder; copy that of its training there"
-        )
+        fault = f"{weights}: no yaml file with {_PARAMS} in its folder"
+        raise InputError(f"{fault}; copy that of its training there")
     return path
-
-
-def _settings(path: Path) -> dict[str, object]:
-    values = read_yaml(path)
-    encoder, decoder = (
-        _tables.value_at(values, f"{_PARAMS}.{part}_hidden_act") for part in ("encoder", "decoder")
-    )
-    if encoder != decoder:
-        raise InputError(f"{path}: encoder_hidden_act and decoder_hidden_act must be equal")
-    return _tables.required(values, _SETTINGS, path)
 
 
 def _sizes(tensors: Mapping[str, Tensor], path: Path) -> dict[str, object]:
     size = partial(_tables.size_of, tensors, path=path)
     kernels = [size(f"encoder.layers.0.conv_{n}.weight", 2) for n in (1, 2)]
-    blocks = {
-        f"model.transformer.n_{part}_layers": len(
-            {name.split(".")[2] for name in tensors if name.startswith(f"{part}.layers.")}
-        )
-        for part in ("encoder", "decoder")
-    }
-    sizes = {key: size(name, axis) for key, (name, axis) in _SIZES.items()}
-    return {**sizes, **blocks, "model.transformer.conv_kernel_size": kernels}
+    sizes: dict[str, object] = {key: size(name, axis) for key, (name, axis) in _SIZES.items()}
+    for part in ("encoder", "decoder"):
+        blocks = {name.split(".")[2] for name in tensors if name.startswith(f"{part}.layers.")}
+        sizes[f"model.transformer.n_{part}_layers"] = len(blocks)
+    return {**sizes, "model.transformer.conv_kernel_size": kernels}
 
 
 def _statistics(weights: Path, name: str) -> tuple[Tensor, Tensor]:
@@ -201,10 +177,8 @@ def _statistics(weights: Path, name: str) -> tuple[Tensor, Tensor]:
     values = torch.from_numpy(np.asarray(read_array(path), dtype=np.float32))
     rows = values.reshape(2, -1) if values.numel() and values.numel() % 2 == 0 else values
     if rows.ndim != 2 or not rows.isfinite().all() or not (rows[1] > 0).all():
-        raise InputError(
-            f"{path}: shape {tuple(values.shape)}; expected a row of means and one of positive "
-            "standard deviations"
-        )
+        expected = "expected a row of means and one of positive standard deviations"
+        raise InputError(f"{path}: shape {tuple(values.shape)}; {expected}")
     return rows[0], rows[1]
 
 
@@ -213,9 +187,8 @@ def _read_hdf5(path: Path) -> dict[str, Tensor]:
     try:
         import h5py  # not at the top: few models need it
     except ImportError as error:
-        raise InputError(
-            f"{path}: reading it needs h5py: pip install -e '.[tensorflowtts]'"
-        ) from error
+        remedy = "pip install -e '.[tensorflowtts]'"
+        raise InputError(f"{path}: reading it needs h5py: {remedy}") from error
     arrays: dict[str, Tensor] = {}
 
     def collect(name: str, item: object) -> None:
@@ -234,37 +207,28 @@ def _translated(
     stored: Mapping[str, Tensor], mean: Tensor, scale: Tensor, path: Path
 ) -> dict[str, Tensor]:
     """Converts tensors to Arion's names, layouts and units: `mean` and `scale` in log10, (M,)."""
-    # kernels: (in, out) or (K, in, out) -> (out, in) or (out, in, K)
-    tensors = {
-        translated_name(name): t.permute(tuple(reversed(range(t.ndim))))
-        if name.endswith("/kernel:0")
-        else t
-        for name, t in stored.items()
-    }
+    tensors = {}
+    for name, tensor in stored.items():
+        axes = tuple(range(tensor.ndim))
+        if name.endswith("/kernel:0"):
+            axes = axes[::-1]  # (in, out) or (K, in, out) -> (out, in) or (out, in, K)
+        tensors[translated_name(name)] = tensor.permute(axes)
     if len(tensors) < len(stored):
         raise InputError(f"{path}: tensors are in it twice; is it of one model?")
-    for name in [name for name in tensors if ".attention.query." in name]:
-        parts = [name.replace("query", part) for part in ("query", "key", "value")]
-        _tables.join(tensors, parts, name.replace("query", "qkv"))
+    _tables.join_attention(tensors, ("query", "key", "value"))
     for name in ("encoder.positions", "decoder.positions"):
         if name in tensors and tensors[name].ndim:
             tensors[name] = tensors[name][1:]  # row 0 is of padding
-    _to_nats(tensors, mean * math.log(10), scale * math.log(10), path)
-    return tensors
-
-
-def _to_nats(tensors: dict[str, Tensor], mean: Tensor, scale: Tensor, path: Path) -> None:
-    """Gives the mel maps the mean and scale of each band, (M,) each."""
+    # the mel maps get the mean and scale of each band in nats
+    mean, scale = mean * math.log(10), scale * math.log(10)
     n_norms = sum(name.startswith("postnet.norms.") for name in tensors) // 4
     first, last = "postnet.convs.0.weight", f"postnet.norms.{n_norms - 1}"
     bands = {"mel_linear.weight": 0, "mel_linear.bias": 0, first: 1}
     bands |= {f"{last}.weight": 0, f"{last}.bias": 0}
     for name, axis in bands.items():
         if (n_bands := _tables.size_of(tensors, name, axis, path)) != len(mean):
-            raise InputError(
-                f"{path}: {name} has {n_bands} mel bands, and stats.npy {len(mean)}; copy the "
-                "stats.npy of the dump that it was trained on"
-            )
+            fault = f"{path}: {name} has {n_bands} mel bands, and stats.npy {len(mean)}"
+            raise InputError(f"{fault}; copy the stats.npy of the dump that it was trained on")
         factor = 1 / scale if name == first else scale
         tensors[name] = (tensors[name].movedim(axis, -1) * factor).movedim(-1, axis)
     tensors["mel_linear.bias"] = tensors["mel_linear.bias"] + mean
@@ -272,3 +236,4 @@ def _to_nats(tensors: dict[str, Tensor], mean: Tensor, scale: Tensor, path: Path
     for name in [name for name in tensors if name.endswith(".running_var")]:
         tensors[name] = tensors[name] + (_EPS - _OUR_EPS)
         tensors[name.replace("running_var", "num_batches_tracked")] = torch.tensor(0)
+    return tensors

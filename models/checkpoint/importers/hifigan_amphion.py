@@ -1,8 +1,4 @@
-"""HiFi-GAN of Amphion, saved by accelerate or, by older versions, in one `*.pt`.
-
-Amphion's multi-period discriminator has the same shapes and other strides (3, not 1, in the last of
-its five layers): it is another network, and listed as unused.
-"""
+"""HiFi-GAN of Amphion, saved by accelerate or, by older versions, in one `*.pt`."""
 
 import re
 from collections.abc import Sequence
@@ -10,12 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from models.checkpoint.foreign import (
-    ACCELERATE_WEIGHTS,
-    ImportedModel,
-    TrainingNetworks,
-    named_part,
-)
+from models.checkpoint.foreign import ImportedModel, TrainingNetworks, named_part
 from models.checkpoint.importers import _amphion, hifigan_authors
 from models.checkpoint.importers._tables import existing, required, value_at
 from models.checkpoint.tensors import read_weights
@@ -26,10 +17,9 @@ _GENERATOR = {
     f"model.generator.{key}": f"model.hifigan.{key}" for key in hifigan_authors.GENERATOR_KEYS
 }
 _REASONS = {
-    "mpd": ": its last layer has stride 3, Arion's 1: another network of the same shapes",
-    "training": ": its state is not used",
+    "mpd": "its last layer has stride 3, Arion's 1: another network of the same shapes",
+    "training": "its state is not used",
 }
-_UNKNOWN = ": Arion has no such discriminator"
 
 
 def recognises(weights: Path) -> bool:
@@ -59,7 +49,7 @@ def _discriminators(weights: Path, names: Sequence[object]) -> TrainingNetworks:
 
     Other parts of a `*.pt` are in the generator's list of unused parts.
     """
-    if weights.name not in ACCELERATE_WEIGHTS:
+    if named_part(weights) == weights:  # one file with everything
         return TrainingNetworks()
     networks = TrainingNetworks()
     unused: list[str] = []
@@ -69,5 +59,6 @@ def _discriminators(weights: Path, names: Sequence[object]) -> TrainingNetworks:
         if name == "msd":
             networks = hifigan_authors.discriminators_in({"msd": read_weights(file)}, file)
         else:
-            unused.append(f"{file.name}: {name}{_REASONS.get(str(name), _UNKNOWN)}")
+            reason = _REASONS.get(str(name), "Arion has no such discriminator")
+            unused.append(f"{file.name}: {name}: {reason}")
     return TrainingNetworks(networks.tensors, (*networks.unused, *unused))

@@ -1,11 +1,10 @@
 """HiFi-GAN of its authors' code, jik876/hifi-gan (Kong et al. 2020, arXiv:2010.05646).
 
-`g_<step>` holds the generator, `do_<step>` discriminators and optimizers; config.json is in the
-same folder. Published are such folders, and files called `generator_<name>`.
+`g_<step>` holds the generator, `do_<step>` discriminators and optimizers.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,7 @@ import torch
 from torch import Tensor
 
 from models.checkpoint.foreign import FileNames, ImportedModel, TrainingNetworks, beside
-from models.checkpoint.importers._tables import required, tree_of
+from models.checkpoint.importers._tables import mel_keys, required, tree_of
 from models.checkpoint.tensors import named_tensors, read_weights
 from models.vocoder.hifigan import WaveDiscriminator
 from models.vocoder.hifigan.config import DiscriminatorConfig
@@ -45,16 +44,8 @@ _SPECTRAL = {  # of torch.nn.utils.spectral_norm, and the names of parametrizati
     "weight_v": "parametrizations.weight.0._v",
 }
 _CONFIG = "config.json"
-_REQUIRED = {
-    **{f"model.generator.{key}": key for key in GENERATOR_KEYS},
-    "preprocess.sample_rate": "sampling_rate",
-    "preprocess.n_fft": "n_fft",
-    "preprocess.win_length": "win_size",
-    "preprocess.hop_length": "hop_size",
-    "preprocess.n_mels": "num_mels",
-    "preprocess.f_min": "fmin",
-    "preprocess.f_max": "fmax",
-}
+_AUDIO = ("sampling_rate", "n_fft", "win_size", "hop_size", "num_mels", "fmin", "fmax")
+_REQUIRED = {f"model.generator.{key}": key for key in GENERATOR_KEYS} | mel_keys("", *_AUDIO)
 _DISCRIMINATORS = ("mpd", "msd")
 
 
@@ -80,26 +71,19 @@ def read(weights: Path) -> ImportedModel:
 
 
 def assemble(settings: Mapping[str, object], path: Path, weights: Path, key: str) -> ImportedModel:
-    """Reads the generator and puts a checkpoint together; the importer adds its source and step.
+    """Reads the generator, and puts a checkpoint together without its source and step.
 
-    Args:
-        key: The key of the generator in the file; a file without that key is the generator alone.
+    `key` is that of the generator in the file; a file without it is the generator alone.
     """
     saved = read_weights(weights)
     parts = saved if isinstance(saved, Mapping) and key in saved else {key: saved}
     kind = "1" if settings[_RESBLOCK] == "1" else "2"  # the authors' code takes all else for type 2
-    values = {
-        "model_type": "HiFiGAN",
-        "preprocess.max_seconds": 600.0,  # shares the output of stage 1 with recipes
-        "preprocess.mel_padding": "hifigan",
-        **settings,
-        _RESBLOCK: kind,
-    }
+    fixed = {"model_type": "HiFiGAN", "preprocess.mel_padding": "hifigan"}
     return ImportedModel(
-        tree=tree_of("vocoder", values, path),
+        tree=tree_of("vocoder", {**fixed, **settings, _RESBLOCK: kind}, path),
         tensors=named_tensors(parts[key], f"{weights}: {key}"),
         weights=weights,
-        unused=unused_in((name for name in parts if name != key), weights),
+        unused=tuple(f"{weights.name}: {name}" for name in parts if name != key),
     )
 
 
@@ -112,24 +96,18 @@ def discriminators_in(parts: Mapping[str, object], path: Path) -> TrainingNetwor
     unused: list[str] = []
     for part, value in parts.items():
         stored = named_tensors(value, f"{path}: {part}")
-        renamed = {}  # spectral normalisation has other names here
+        renamed = {}
         for name, tensor in stored.items():
             layer, _, end = name.rpartition(".")
-            if end in _SPECTRAL and f"{layer}.weight_orig" in stored:
-                name = f"{layer}.{_SPECTRAL[end]}"
-            renamed[f"{part}.{name}"] = tensor
+            is_spectral = end in _SPECTRAL and f"{layer}.weight_orig" in stored
+            renamed[f"{part}.{layer}.{_SPECTRAL[end] if is_spectral else end}"] = tensor
         tensors = adapt_weight_norm(renamed, shapes)
         wanted = {name: shape for name, shape in shapes.items() if name.startswith(f"{part}.")}
         if {name: tensor.shape for name, tensor in tensors.items()} == wanted:
             fitting |= tensors
         else:
-            unused += unused_in([part], path, ": its layers or shapes differ from Arion's")
+            unused.append(f"{path.name}: {part}: its layers or shapes differ from Arion's")
     return TrainingNetworks({"discriminator": fitting} if fitting else {}, tuple(unused))
-
-
-def unused_in(names: Iterable[object], path: Path, reason: str = "") -> tuple[str, ...]:
-    """Describes each unused part of a file in one line."""
-    return tuple(f"{path.name}: {name}{reason}" for name in names)
 
 
 def _discriminators(weights: Path) -> TrainingNetworks:
@@ -141,5 +119,5 @@ def _discriminators(weights: Path) -> TrainingNetworks:
     if not isinstance(values, Mapping):
         raise InputError(f"{path}: expected the discriminators by name; remove it to do without")
     networks = discriminators_in({n: values[n] for n in _DISCRIMINATORS if n in values}, path)
-    unused = unused_in((name for name in values if name not in _DISCRIMINATORS), path)
-    return TrainingNetworks(networks.tensors, networks.unused + unused)
+    unused = (f"{path.name}: {name}" for name in values if name not in _DISCRIMINATORS)
+    return TrainingNetworks(networks.tensors, (*networks.unused, *unused))

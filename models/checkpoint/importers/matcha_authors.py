@@ -1,13 +1,13 @@
 """Matcha-TTS of its authors (github.com/shivammehta25/Matcha-TTS): checkpoints of Lightning.
 
-A checkpoint is one file; nothing else is needed. `hyper_parameters` in it holds containers of
-omegaconf and an optimizer, which are read as records: nothing is imported for them. The mel and the
-symbols are not in it; the authors' code defines them.
+`hyper_parameters` in a checkpoint holds containers of omegaconf and an optimizer, which are read as
+records: nothing is imported for them. The mel and the symbols are defined by the authors' code.
 """
 
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -82,7 +82,6 @@ _NAMES = TensorNames(
         **_tables.below({"decoder.estimator.": "unet."}, _DECODER),
     }
 )
-_QKV = re.compile(r"(.+\.attention\.)q(\.\w+)")
 # linear maps, which are convolutions of one frame there
 _LINEAR = re.compile(r".+\.(linear|qkv|fc|prior|residual\.residual|velocity)\.weight")
 _HALVING = re.compile(r"unet\.halving\.\d\.linear\.weight")
@@ -103,11 +102,7 @@ _SETTINGS = {
     ),
     **_tables.below(
         {"model.encoder.duration_": "encoder.duration_predictor_params."},
-        {
-            "filter_size": "filter_channels_dp",
-            "kernel_size": "kernel_size",
-            "dropout": "p_dropout",
-        },
+        {"filter_size": "filter_channels_dp", "kernel_size": "kernel_size", "dropout": "p_dropout"},
     ),
     **_tables.below(
         {"model.decoder.": "decoder."},
@@ -123,13 +118,7 @@ _SETTINGS = {
 }
 _FIXED = {  # of its code and its data
     "model_type": "Matcha",
-    "preprocess.sample_rate": 22050,
-    "preprocess.n_fft": 1024,
-    "preprocess.win_length": 1024,
-    "preprocess.hop_length": 256,
-    "preprocess.f_min": 0.0,
-    "preprocess.f_max": 8000.0,
-    "preprocess.mel_padding": "hifigan",
+    **_tables.mel_settings(replace(_tables.LJSPEECH, padding="hifigan")),
     "preprocess.aligner": "learned",
     "preprocess.text.phone_extractor": "espeak_characters",
 }
@@ -146,9 +135,8 @@ class Record:
 
     state: object = None
 
-    def __new__(cls, *_arguments: object) -> "Record":
-        """Makes an empty record; pickles may call this alone."""
-        return super().__new__(cls)
+    def __init__(self, *_arguments: object) -> None:
+        pass
 
     def __setstate__(self, state: object) -> None:
         """Stores the state."""
@@ -170,14 +158,20 @@ def read(weights: Path) -> ImportedModel:
     n_speakers = _tables.size_of(stored, _SPEAKERS, 0, weights) if _SPEAKERS in stored else 1
     vocabulary = espeak_characters_vocabulary()
     if (n_symbols := _tables.size_of(stored, _SYMBOLS, 0, weights)) != len(vocabulary):
-        raise InputError(
-            f"{weights}: {n_symbols} symbols, expected the {len(vocabulary)} of the authors' code"
-        )
+        expected = f"expected the {len(vocabulary)} of the authors' code"
+        raise InputError(f"{weights}: {n_symbols} symbols, {expected}")
+    tensors = _NAMES.renamed(stored)
+    _tables.join_attention(tensors)
+    for name, tensor in tensors.items():
+        if _HALVING.fullmatch(name) and tensor.ndim == 3:  # by frames, then channels
+            tensors[name] = tensor.mT.flatten(1)
+        elif _LINEAR.fullmatch(name) and tensor.shape[2:] == (1,):
+            tensors[name] = tensor.squeeze(2)
     epoch, step = (value_at(saved, name) for name in ("epoch", "global_step"))
     after = f", epoch {epoch}" if isinstance(epoch, int) else ""
     return ImportedModel(
         tree=_tables.tree_of("tts", _settings(saved, stored, weights), weights),
-        tensors=_translated(stored),
+        tensors=tensors,
         weights=weights,
         source=f"Matcha-TTS of its authors, {weights.name}{after}",
         vocabulary=vocabulary,
@@ -218,26 +212,11 @@ def _settings(
 ) -> dict[str, object]:
     """Returns the settings by Arion's keys."""
     values = _plain(saved.get("hyper_parameters"))
-    values = values if isinstance(values, dict) else {}
     for key, expected in _PARTS.items():
         if (part := value_at(values, key, expected)) != expected:
             raise InputError(f"{path}: {key} is {str(part)[:40]}; only {expected} can be imported")
     scales = {
         f"model.{n}": stored[n].item() for n in ("mel_mean", "mel_std") if stored[n].dim() < 1
     }
-    settings = _FIXED | _tables.required(values, _SETTINGS, path) | scales
-    return settings | {"model.out_size": value_at(values, "out_size") or 0}
-
-
-def _translated(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Renames tensors to Arion's names; others are left for the strict check."""
-    tensors = _NAMES.renamed(stored)
-    for match in [match for name in tensors if (match := _QKV.fullmatch(name))]:
-        before, after = match.groups()
-        _tables.join(tensors, [f"{before}{part}{after}" for part in "qkv"], f"{before}qkv{after}")
-    for name, tensor in tensors.items():
-        if _HALVING.fullmatch(name) and tensor.ndim == 3:  # by frames, then channels
-            tensors[name] = tensor.mT.flatten(1)
-        elif _LINEAR.fullmatch(name) and tensor.shape[2:] == (1,):
-            tensors[name] = tensor.squeeze(2)
-    return tensors
+    fixed = {**_FIXED, "model.out_size": value_at(values, "out_size") or 0}
+    return fixed | _tables.required(values, _SETTINGS, path) | scales

@@ -1,8 +1,4 @@
-"""Tacotron 2 of NVIDIA: DeepLearningExamples (`state_dict` and `config`), and NVIDIA/tacotron2.
-
-Both have the same tensors. Sizes follow from these; the config, which the second kind lacks, adds
-the dropout. The mel is not in the checkpoint: it is that of NVIDIA's code.
-"""
+"""Tacotron 2 of NVIDIA: DeepLearningExamples, and NVIDIA/tacotron2, which stores no config."""
 
 import re
 from dataclasses import replace
@@ -11,7 +7,7 @@ from pathlib import Path
 
 from models.base.assets import Speaker
 from models.checkpoint.foreign import ImportedModel
-from models.checkpoint.importers._nvidia import NvidiaCheckpoint, file_names, holds, open_checkpoint
+from models.checkpoint.importers._nvidia import file_names, holds, open_checkpoint
 from models.checkpoint.importers._tables import TensorNames, existing
 from utils.errors import InputError
 
@@ -63,29 +59,18 @@ def read(weights: Path) -> ImportedModel:
     """Reads a checkpoint."""
     checkpoint = open_checkpoint(weights)
     text, vocabulary = checkpoint.text("embedding.weight")
-    settings = {
-        "model_type": "Tacotron2",
-        "preprocess.aligner": "none",
-        **text,
-        **_sizes(checkpoint),
-        **existing(checkpoint.parts, _DROPOUT),
-    }
-    return replace(
-        checkpoint.imported(settings, _NAMES.renamed(checkpoint.tensors)),
-        vocabulary=vocabulary,
-        speakers=(Speaker("speaker_0", "en-us"),),
-    )
-
-
-def _sizes(checkpoint: NvidiaCheckpoint) -> dict[str, int]:
     sizes = {key: checkpoint.size(name, axis) for key, (name, axis) in _SIZES.items()}
     for key, part in _COUNTS.items():
         name = re.compile(rf"{part}\.convolutions\.\d+\.0\.conv\.weight")
         sizes[key] = sum(name.fullmatch(stored) is not None for stored in checkpoint.tensors)
     n_outputs = checkpoint.size("decoder.linear_projection.linear_layer.weight")
     if n_outputs != (n_mels := sizes["preprocess.n_mels"]):
-        raise InputError(
-            f"{checkpoint.path}: {n_outputs / max(1, n_mels):g} frames per step; NVIDIA's code, and"
-            " the import, know only one"
-        )
-    return sizes
+        fault = f"{weights}: {n_outputs / max(1, n_mels):g} frames per step"
+        raise InputError(f"{fault}; NVIDIA's code, and the import, know only one")
+    fixed = {"model_type": "Tacotron2", "preprocess.aligner": "none"}
+    settings = {**fixed, **text, **sizes, **existing(checkpoint.parts, _DROPOUT)}
+    return replace(
+        checkpoint.imported(settings, _NAMES.renamed(checkpoint.tensors)),
+        vocabulary=vocabulary,
+        speakers=(Speaker("speaker_0", "en-us"),),
+    )

@@ -1,7 +1,6 @@
 """Vocos of its author's package, charactr-platform/vocos (Siuzdak 2024, arXiv:2306.00814).
 
-`pytorch_model.bin` holds feature extractor, backbone and head; config.yaml, in the same folder,
-names their classes and sizes. Those for mels can be read, those for tokens of EnCodec cannot.
+config.yaml names the classes of feature extractor, backbone and head, and their sizes.
 """
 
 import re
@@ -9,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from models.checkpoint.foreign import FileNames, ImportedModel, beside
-from models.checkpoint.importers._tables import TensorNames, required, tree_of, value_at
+from models.checkpoint.importers._tables import TensorNames, mel_keys, required, tree_of, value_at
 from models.checkpoint.tensors import named_tensors, read_weights
 from utils.config_tree import read_yaml
 from utils.errors import InputError
@@ -27,12 +26,9 @@ _CLASSES: dict[str, tuple[str, dict[str, object]]] = {
     "backbone": ("VocosBackbone", {"adanorm_num_embeddings": None}),
     "head": ("ISTFTHead", {"padding": "same"}),
 }
+_MEL = ("sample_rate", "n_fft", "n_fft", "hop_length", "n_mels", "f_min", "f_max")
 _KEYS = {
-    **{
-        f"preprocess.{key}": f"feature_extractor.{key}"
-        for key in ("sample_rate", "n_fft", "hop_length", "n_mels", "f_min", "f_max")
-    },
-    "preprocess.win_length": "feature_extractor.n_fft",
+    **mel_keys("feature_extractor.", *_MEL),
     "model.channels": "backbone.dim",
     "model.expanded": "backbone.intermediate_dim",
     "model.n_layers": "backbone.num_layers",
@@ -62,9 +58,10 @@ _COMPUTED = re.compile(r"head\.istft\.window|feature_extractor\.mel_spec\..+")
 
 def recognises(weights: Path) -> bool:
     """Tells whether config.yaml of Vocos is in the folder of the file."""
-    if not FILES.weights.fullmatch(weights.name) or not weights.with_name(_CONFIG).is_file():
+    path = weights.with_name(_CONFIG)
+    if not FILES.weights.fullmatch(weights.name) or not path.is_file():
         return False
-    classes = (value_at(read_yaml(weights.with_name(_CONFIG)), f"{p}.class_path") for p in _CLASSES)
+    classes = (value_at(read_yaml(path), f"{part}.class_path") for part in _CLASSES)
     return any(str(name).startswith("vocos.") for name in classes)
 
 
@@ -89,29 +86,22 @@ def _settings(path: Path) -> dict[str, object]:
     for part, (expected, defaults) in _CLASSES.items():
         class_path = str(value_at(values, f"{part}.class_path"))
         if class_path.rpartition(".")[2] != expected:
-            raise InputError(
-                f"{path}: {part} is {class_path}, expected vocos' {expected}: only vocoders of mels"
-                " are read"
-            )
+            fault = f"{path}: {part} is {class_path}, expected vocos' {expected}"
+            raise InputError(f"{fault}: only vocoders of mels are read")
         stored = value_at(values, f"{part}.init_args")
         filled[part] = {**defaults, **(stored if isinstance(stored, Mapping) else {})}
     mel, backbone, head = filled.values()
     scale, padding = (mel["mel_scale"], mel["norm"]), mel["padding"]
     if different := [key for key in _SHARED if head.get(key) != mel[key]]:
-        raise InputError(
-            f"{path}: {', '.join(different)} of feature_extractor and head differ; expected equal"
-            " values"
-        )
+        fault = f"{path}: {', '.join(different)} of feature_extractor and head differ"
+        raise InputError(f"{fault}; expected equal values")
     if scale not in [*_SCALES] or padding not in [*_PADDINGS]:
-        raise InputError(
-            f"{path}: mel_scale, norm and padding are {(*scale, padding)}; expected htk and"
-            " null, or slaney twice, with center or same"
-        )
+        fault = f"{path}: mel_scale, norm and padding are {(*scale, padding)}"
+        raise InputError(f"{fault}; expected htk and null, or slaney twice, with center or same")
     if backbone["adanorm_num_embeddings"] is not None:
         raise InputError(f"{path}: adanorm_num_embeddings is set: only vocoders of mels are read")
     return {
         "model_type": "Vocos",
-        "preprocess.max_seconds": 600.0,  # shares the output of stage 1 with recipes
         "preprocess.mel_padding": _PADDINGS[str(padding)],
         "preprocess.mel_scale": _SCALES[scale],
         "preprocess.log_floor": 1e-7,

@@ -1,11 +1,7 @@
 """WaveGlow of NVIDIA (DeepLearningExamples and NVIDIA/waveglow; Prenger et al. 2018).
 
-Checkpoints of all years load: one conditioning layer for each layer of a coupling (`cond_layers`)
-or for all of them (`cond_layer`), with weight normalisation or without it, saved by one process or
-in parallel. The sizes follow from the shapes of the tensors.
-
-The file does not hold the mel definition: it is that of the recipe, unless a `config.json` of
-NVIDIA/waveglow next to the file gives another.
+A coupling has one conditioning layer for each of its layers (`cond_layers`) or one for all of them
+(`cond_layer`). NVIDIA/waveglow has the mel definition in a `config.json`.
 """
 
 import re
@@ -41,13 +37,20 @@ _FIRST_COND_LAYER = re.compile(r"(WN\.\d+\.cond_layer)s\.0(\..+)")
 def read(weights: Path) -> ImportedModel:
     """Reads the network."""
     checkpoint = open_checkpoint(weights)
-    tensors = _converted(checkpoint.tensors)
+    stored = checkpoint.tensors
+    tensors = dict(stored)
+    for match in filter(None, map(_FIRST_COND_LAYER.fullmatch, stored)):
+        parts = (f"{match[1]}s.{layer}{match[2]}" for layer in range(len(stored)))
+        join(tensors, [name for name in parts if name in stored], match[1] + match[2])
+    tensors = _NAMES.renamed(tensors)
+    for name, tensor in tensors.items():
+        if name.endswith(".mixing.weight") and tensor.ndim == 3:
+            tensors[name] = tensor.squeeze(2)
     path = weights.with_name("config.json")
     values = read_values(path) if path.is_file() else {}
     audio = required(values, _AUDIO, path) if value_at(values, "data_config") else {}
     settings = {
         "model_type": "WaveGlow",
-        "preprocess.max_seconds": 600.0,  # shares the output of stage 1 with recipes
         **audio,
         "preprocess.n_mels": checkpoint.size("upsample.bias"),
         **_sizes_of(tensors, weights),
@@ -55,19 +58,6 @@ def read(weights: Path) -> ImportedModel:
     imported = checkpoint.imported(settings, tensors, path if audio else None)
     mel = path.name if audio else "NVIDIA's recipe"
     return replace(imported, source=f"{imported.source}, with the mel of {mel}")
-
-
-def _converted(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Returns the tensors under Arion's names; the conditioning layers of a coupling are joined."""
-    tensors = dict(stored)
-    for match in filter(None, map(_FIRST_COND_LAYER.fullmatch, stored)):
-        parts = [f"{match[1]}s.{layer}{match[2]}" for layer in range(len(stored))]
-        join(tensors, [name for name in parts if name in stored], match[1] + match[2])
-    tensors = _NAMES.renamed(tensors)
-    for name, tensor in tensors.items():
-        if name.endswith(".mixing.weight") and tensor.ndim == 3:
-            tensors[name] = tensor.squeeze(2)
-    return tensors
 
 
 def _sizes_of(tensors: Mapping[str, Tensor], path: Path) -> dict[str, object]:

@@ -18,16 +18,14 @@ from defusedxml.ElementTree import fromstring
 from processors.text.markup.blocks import PLAIN, Block, blocks_of, markdown_blocks
 from processors.text.reading import has_word
 from utils.errors import InputError
-from utils.files import read_text
+from utils.files import is_utf_16, read_text
 
 _MAX_BYTES = 32 << 20  # of all texts of a book; the Bible has 5 MB
 _MAX_TAGS = 500_000  # of a file
 _MAX_DEPTH = 2  # of the table of contents: parts and chapters, not their sections
 _TYPE = "{http://www.idpf.org/2007/ops}type"
 _FONT_ENCRYPTION = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
-_DAMAGE = (
-    zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, OSError
-)  # fmt: skip
+_DAMAGE = zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, OSError
 _Starts = dict[str, dict[str, list[tuple[int, str]]]]  # by file and fragment: number and title
 
 # Headings of plain text: a word with a number and perhaps a title, or another word alone
@@ -103,8 +101,12 @@ def read_book(path: Path) -> Book:
         if path.suffix.lower() == ".epub":
             with zipfile.ZipFile(path) as archive:
                 return _read_epub(_Files(archive), path.stem)
-        divide = _divide_markdown if path.suffix.lower() == ".md" else _divide_text
-        return divide(read_text(path), path.stem)
+        text = read_text(path)
+        if path.suffix.lower() != ".md":
+            return _divide_text(text, path.stem)
+        blocks = markdown_blocks(text)
+        top = [block.text for block in blocks if block.level == 1]
+        return book_of(top[0] if len(top) == 1 else path.stem, blocks)
     except InputError as error:
         raise InputError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
     except _DAMAGE as error:
@@ -138,8 +140,7 @@ class _Files:
         """Reads a file in UTF-8 or UTF-16."""
         data = self.data(name)
         try:
-            is_utf_16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
-            return data.decode("utf-16" if is_utf_16 else "utf-8-sig")
+            return data.decode("utf-16" if is_utf_16(data) else "utf-8-sig")
         except UnicodeDecodeError as error:
             raise InputError(f"{name!r} is neither UTF-8 nor UTF-16") from error
 
@@ -168,27 +169,19 @@ def _read_epub(files: _Files, stem: str) -> Book:
     items = {item.get("id"): item for item in package.iterfind("{*}manifest/{*}item")}
     for item in items.values():
         item.set("path", _resolved(package_path, item.get("href", ""))[0])
-    navs = [item for item in items.values() if _is_nav(item)]
+    navs = [item for item in items.values() if "nav" in item.get("properties", "").split()]
     ncxs = [item for item in items.values() if "dtbncx" in item.get("media-type", "")]
     spine = [
         items[reference.get("idref")]
         for reference in package.iterfind("{*}spine/{*}itemref")
         if reference.get("linear") != "no" and reference.get("idref") in items
     ]
-    paths = [
-        item.get("path", "")
-        for item in spine
-        if "html" in item.get("media-type", "") and not _is_nav(item)
-    ]
+    texts = [item for item in spine if "html" in item.get("media-type", "") and item not in navs]
+    paths = [item.get("path", "") for item in texts]
     contents = [item.get("path", "") for item in navs or ncxs]
     blocks = list(_documents(files, paths, _starts(files, contents[0]) if contents else {}))
     titles = map(_text, package.iterfind("{*}metadata//{*}title"))
     return book_of(next(filter(None, titles), stem), blocks)
-
-
-def _is_nav(item: Element) -> bool:
-    """Returns whether an item of the manifest is the table of contents of EPUB 3."""
-    return "nav" in item.get("properties", "").split()
 
 
 def _text(element: Element | None) -> str:
@@ -276,9 +269,3 @@ def _blocks(lines: list[str]) -> list[Block]:
         heading = Block(" ".join(lines[:n_title]), level=1)
         return [heading, *_blocks(lines[n_title:])]
     return [Block(" ".join(" ".join(lines).split()))]
-
-
-def _divide_markdown(text: str, name: str) -> Book:
-    blocks = markdown_blocks(text)
-    top = [block.text for block in blocks if block.level == 1]
-    return book_of(top[0] if len(top) == 1 else name, blocks)

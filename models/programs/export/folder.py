@@ -76,12 +76,7 @@ class ExportedVoice(NamedTuple):
 
 
 def open_voice(reference: str | Path, vocoder: str | Path | None = None) -> ExportedVoice:
-    """Loads a voice and its vocoder, both as `Synthesizer` takes them.
-
-    Raises:
-        InputError: If a model cannot be loaded, is of the wrong kind, has no graphs or not its
-            default speaker, or if the vocoder was made for another mel.
-    """
+    """Loads a voice and its vocoder, both as `Synthesizer` takes them, if they have graphs."""
     opened = open_model(find_voice(reference) if isinstance(reference, str) else reference)
     opened.require_task("tts", reference)
     opened.default_speaker()  # refuses an unknown one
@@ -97,11 +92,7 @@ def open_voice(reference: str | Path, vocoder: str | Path | None = None) -> Expo
 
 
 def export_voice(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp32") -> None:
-    """Writes the folder `target`, completely or not at all.
-
-    Raises:
-        InputError: If `target` is not empty.
-    """
+    """Writes the folder `target`, which must be new or empty, completely or not at all."""
     with new_folder(target) as folder:
         write_networks(voice, folder, weight_type)
         write_frontend(voice.model.config, voice.model.assets, folder)
@@ -181,10 +172,10 @@ def write_frontend(config: Config, assets: Assets, folder: Path) -> None:
         target.write_text(_OWN_IMPORT.sub(rf"\g<1>{_PACKAGE}.", code), encoding="utf-8")
     data = CMUDICT_PATH.parent
     shutil.copytree(data, folder / _PACKAGE / data.relative_to(_ROOT))
+    lexicon_path, inference = "", config.inference
     if assets.lexicon is not None:
-        (folder / reader.LEXICON).write_text(assets.lexicon, encoding="utf-8")
-    lexicon_path = "" if assets.lexicon is None else reader.LEXICON
-    inference = config.inference
+        lexicon_path = reader.LEXICON
+        (folder / lexicon_path).write_text(assets.lexicon, encoding="utf-8")
     settings = {
         "text": asdict(replace(config.preprocess.text, lexicon_path=lexicon_path)),
         "max_phones": inference.max_phones,
@@ -213,33 +204,23 @@ def export_web(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp
     with new_folder(target) as folder:
         fetch_packages(folder)
         write_networks(voice, folder, weight_type)
-        _write_frontend_archive(voice, folder)
+        with TemporaryDirectory() as temporary:
+            package = Path(temporary) / "frontend" / "processors" / "text"
+            write_frontend(voice.model.config, voice.model.assets, Path(temporary))
+            (package / "letter_network.py").write_text(_LETTER_NETWORK, encoding="utf-8")
+            (package / "data" / PATH.name).unlink()
+            shutil.make_archive(str(folder / "frontend"), "zip", temporary)
+        weights, choices = bundled_network()  # apart from the front end, in 32 bits
+        content = save(weights, {"phones": ",".join(" ".join(choice) for choice in choices)})
+        (folder / "letter_to_sound.safetensors").write_bytes(content)
         for path in _WEB_FILES.iterdir():
             shutil.copyfile(path, folder / path.name)
         shutil.copyfile(PAGE, folder / "index.html")
         shutil.copy(CMUDICT_PATH.with_suffix(".LICENSE"), folder)
 
 
-def _write_frontend_archive(voice: ExportedVoice, folder: Path) -> None:
-    """Writes the front end as an archive, and its letter-to-sound network apart, in 32 bits."""
-    with TemporaryDirectory() as temporary:
-        package = Path(temporary) / "frontend" / "processors" / "text"
-        write_frontend(voice.model.config, voice.model.assets, Path(temporary))
-        (package / "letter_network.py").write_text(_LETTER_NETWORK, encoding="utf-8")
-        (package / "data" / PATH.name).unlink()
-        shutil.make_archive(str(folder / "frontend"), "zip", temporary)
-    weights, choices = bundled_network()
-    phones = ",".join(" ".join(choice) for choice in choices)
-    content = save(weights, {"phones": phones})
-    (folder / "letter_to_sound.safetensors").write_bytes(content)
-
-
 def fetch_packages(folder: Path) -> None:
-    """Downloads the packages with npm, which checks them; writes their files, a folder for each.
-
-    Raises:
-        InputError: If npm is missing, or cannot download a package.
-    """
+    """Downloads the packages with npm, which checks them; writes their files, a folder for each."""
     npm = shutil.which("npm")
     if npm is None:
         raise InputError("npm is missing, by which onnxruntime-web and Pyodide come: install it")

@@ -3,8 +3,7 @@
 import logging
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from typing import Any, Literal
 
 import numpy as np
@@ -42,7 +41,9 @@ def to_onnx(graph: Graph, weight_type: WeightType = "fp32") -> onnx.ModelProto:
         {dim: sizes[length] for dim, length in graph.lengths.get(name, {}).items()}
         for name in graph.inputs
     ]
-    with _quiet(), torch.no_grad():
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it warns of packages not needed
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")
         exported = torch.export.export(
             _OfList(graph.module),
             ([*graph.inputs.values()],),
@@ -124,20 +125,6 @@ class _OfList(nn.Module):
         return outputs
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Silences the exporter, which warns of packages that it does not need."""
-    log = logging.getLogger("torch.onnx")
-    level = log.level
-    log.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        log.setLevel(level)
-
-
 def _searchsorted(edges: Any, values: Any, right: bool = False, **_unused: object) -> Any:  # noqa: ANN401
     """Counts the edges below each value, in all pairs: there are few edges."""
     is_below = op.LessOrEqual if right else op.Less
@@ -167,8 +154,8 @@ def _shrink_weights(
 ) -> None:
     """Stores the large ones of the `parameters` in fewer bits; computation stays in 32.
 
-    Those in "int8" have a scale for each output channel. One too large for 16 bits is an
-    InputError.
+    Those in "int8" are whole numbers times a scale for each output channel. One too large for 16
+    bits is an InputError.
     """
     nodes = []
     for tensor in model.graph.initializer:
@@ -185,19 +172,14 @@ def _shrink_weights(
         else:
             users = [node.op_type for node in model.graph.node if name in node.input]
             axis = 1 if "ConvTranspose" in users else 0  # output channels, rows of an embedding
-            short, scale = _quantised(values, axis)
-            scales = numpy_helper.from_array(scale, f"{name}_scale")
+            others = tuple(dim for dim in range(values.ndim) if dim != axis)
+            largest = np.abs(values).max(axis=others, keepdims=True)
+            scale = np.where(largest > 0, largest / _MAX_INT8, 1).astype(np.float32)
+            short = (values / scale).round().astype(np.int8)
+            scales = numpy_helper.from_array(scale.reshape(-1), f"{name}_scale")
             inputs = [stored, scales.name]
             nodes.append(helper.make_node("DequantizeLinear", inputs, [name], axis=axis))
             model.graph.initializer.append(scales)
         tensor.CopyFrom(numpy_helper.from_array(short, stored))
     for node in nodes:
         model.graph.node.insert(0, node)
-
-
-def _quantised(values: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns whole numbers and the scale of each channel: values = scale * number."""
-    others = tuple(dim for dim in range(values.ndim) if dim != axis)
-    largest = np.abs(values).max(axis=others, keepdims=True)
-    scale = np.where(largest > 0, largest / _MAX_INT8, 1).astype(np.float32)
-    return (values / scale).round().astype(np.int8), scale.reshape(-1)

@@ -35,7 +35,7 @@ from processors.text.symbols import (
     PUNCTUATION_PAUSES,
     SILENCE,
 )
-from processors.text.voice_phones import PhoneSet, Vocabulary
+from processors.text.voice_phones import PhoneSet
 from utils.errors import InputError
 from utils.files import new_folder, write_json
 from utils.hub import origin_of
@@ -183,12 +183,8 @@ def export_piper(voice: ExportedVoice, target: Path, weight_type: WeightType = "
             or `target` is not empty.
     """
     text = '{"phone_extractor": "espeak", "pauses": "classes"}'
-    _check_phones(
-        voice,
-        ("espeak", "lexicon"),
-        "Piper gives phones of espeak-ng",
-        f"train a voice with preprocess.text {text}, or export without --format",
-    )
+    remedy = f"train a voice with preprocess.text {text}, or export without --format"
+    _check_phones(voice, ("espeak", "lexicon"), "Piper gives phones of espeak-ng", remedy)
     if len({speaker.language for speaker in voice.model.speakers}) > 1:
         raise InputError(
             f"{voice.model.home}: Piper has one language per voice, this one has several"
@@ -222,7 +218,11 @@ def piper_settings(voice: ExportedVoice) -> dict[str, object]:
     """Returns what the .onnx.json holds."""
     model = voice.model
     vocabulary = model.assets.required_vocabulary()
-    spoken = _phones(model.config.preprocess.text.phone_extractor, vocabulary)
+    phones: dict[str, Sequence[str]] = dict(ARPABET_OF_IPA)  # of the voice, by espeak-ng's
+    if model.config.preprocess.text.phone_extractor != "lexicon":
+        phones = {phone: (phone,) for phone in vocabulary.symbols if phone not in MARKS}
+    # as Piper decomposes them
+    spoken = {unicodedata.normalize("NFD", phone): names for phone, names in phones.items()}
     pauses = {mark: (pause,) for mark, pause in PAUSE_OF_MARK.items()}
     ids = {sign: ids_of(voice, names) for sign, names in (spoken | pauses).items()}
     language, dataset, quality = _names(voice)
@@ -245,15 +245,6 @@ def piper_settings(voice: ExportedVoice) -> dict[str, object]:
     }
 
 
-def _phones(extractor: str, vocabulary: Vocabulary) -> dict[str, Sequence[str]]:
-    """Returns phones of the voice, by what espeak-ng says, as Piper decomposes it."""
-    if extractor == "lexicon":
-        phones: dict[str, Sequence[str]] = dict(ARPABET_OF_IPA)
-    else:
-        phones = {phone: (phone,) for phone in vocabulary.symbols if phone not in MARKS}
-    return {unicodedata.normalize("NFD", phone): names for phone, names in phones.items()}
-
-
 def export_sherpa(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp32") -> None:
     """Writes graphs, lexicon.txt, tokens.txt and the licences into `target`, or nothing.
 
@@ -269,7 +260,19 @@ def export_sherpa(voice: ExportedVoice, target: Path, weight_type: WeightType = 
             models = matcha_models(voice, weight_type)
             texts = {"tokens": matcha_tokens(), "lexicon": matcha_lexicon(voice)}
         else:
-            models = {"model": _vits_model(voice, weight_type)}
+            has = "this format has a lexicon of ARPAbet"
+            _check_phones(voice, ("lexicon",), has, "for phones of espeak-ng use --format piper")
+            models = {"model": merged_graph(voice, weight_type)}
+            facts = {
+                "model_type": "vits",
+                "comment": "piper",  # the inputs of the graph
+                "language": "English",
+                "sample_rate": str(voice.model.mel.sample_rate),
+                "n_speakers": str(len(voice.model.speakers)),
+                "add_blank": "0",
+                "punctuation": " ".join(PAUSE_OF_MARK),
+            }
+            helper.set_model_props(models["model"], facts)
             texts = {"tokens": _tokens(voice), "lexicon": _lexicon(voice)}
         for name, model in models.items():
             onnx.save(model, folder / f"{name}.onnx")
@@ -277,28 +280,6 @@ def export_sherpa(voice: ExportedVoice, target: Path, weight_type: WeightType = 
             (folder / f"{name}.txt").write_text(text, encoding="utf-8")
         copy_licences(voice, folder)
         shutil.copy(CMUDICT_PATH.with_suffix(".LICENSE"), folder)
-
-
-def _vits_model(voice: ExportedVoice, weight_type: WeightType) -> onnx.ModelProto:
-    """Builds the graph of a voice of ARPAbet with the facts of sherpa-onnx's layout for VITS."""
-    _check_phones(
-        voice,
-        ("lexicon",),
-        "this format has a lexicon of ARPAbet",
-        "for phones of espeak-ng use --format piper",
-    )
-    model = merged_graph(voice, weight_type)
-    facts = {
-        "model_type": "vits",
-        "comment": "piper",  # the inputs of the graph
-        "language": "English",
-        "sample_rate": str(voice.model.mel.sample_rate),
-        "n_speakers": str(len(voice.model.speakers)),
-        "add_blank": "0",
-        "punctuation": " ".join(PAUSE_OF_MARK),
-    }
-    helper.set_model_props(model, facts)
-    return model
 
 
 def _tokens(voice: ExportedVoice) -> str:

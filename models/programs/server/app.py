@@ -94,14 +94,21 @@ def _add_speech(
             headers["X-Arion-Synthetic"] = voice.tag
         sse = request.stream_format == "sse"
         media_type = "text/event-stream" if sse else FORMATS[request.response_format].media_type
-        return StreamingResponse(_joined(first, sound), 200, headers, media_type)
+
+        async def body() -> AsyncIterator[bytes]:
+            yield first
+            async for part in sound:
+                yield part
+
+        return StreamingResponse(body(), 200, headers, media_type)
 
     @api.websocket("/v1/audio/speech/stream")
     async def speech_stream(socket: WebSocket) -> None:
         try:
             await speak_stream(socket, voices, synthesis.speak, patience_s)
         except (ApiError, InputError) as error:
-            await _api_error(error).end(socket.send)
+            refusal = error if isinstance(error, ApiError) else ApiError(400, str(error))
+            await refusal.end(socket.send)
 
 
 def _add_descriptions(api: FastAPI, voices: VoiceStore, counters: Counters) -> None:
@@ -136,19 +143,16 @@ def _add_descriptions(api: FastAPI, voices: VoiceStore, counters: Counters) -> N
 
 async def _refused(_request: Request, error: Exception) -> Response:
     """Returns the response to a request that failed."""
-    return _api_error(error).response()
-
-
-def _api_error(error: Exception) -> ApiError:
-    if isinstance(error, RequestValidationError):
-        error = explained(list(error.errors()), error.body)
-    elif isinstance(error, InputError):
-        error = ApiError(400, str(error))
-    elif isinstance(error, HTTPException):
-        error = ApiError(error.status_code, error.detail, headers=error.headers)
-    elif not isinstance(error, ApiError):
+    match error:
+        case RequestValidationError():
+            error = explained(list(error.errors()), error.body)
+        case InputError():
+            error = ApiError(400, str(error))
+        case HTTPException():
+            error = ApiError(error.status_code, error.detail, headers=error.headers)
+    if not isinstance(error, ApiError):
         error = ApiError(500, "internal error; the server's log has the reason")
-    return error
+    return error.response()
 
 
 class _Synthesis:
@@ -176,17 +180,15 @@ class _Synthesis:
                 yield part
 
     async def in_thread(self, function: Callable[..., T], *arguments: object) -> T:
-        return await asyncio.get_running_loop().run_in_executor(
-            self._threads, self._timed, function, *arguments
-        )
+        def timed() -> T:
+            start = time.monotonic()
+            try:
+                return function(*arguments)
+            finally:
+                with self._lock:
+                    self._counters.synthesis_s += time.monotonic() - start
 
-    def _timed(self, function: Callable[..., T], *arguments: object) -> T:
-        start = time.monotonic()
-        try:
-            return function(*arguments)
-        finally:
-            with self._lock:
-                self._counters.synthesis_s += time.monotonic() - start
+        return await asyncio.get_running_loop().run_in_executor(self._threads, timed)
 
     def _parts(self, voice: Synthesizer, request: SpeechRequest, pause: bool) -> Iterator[bytes]:
         """Returns parts of the body, each after a piece of the wav; some are empty."""
@@ -265,12 +267,6 @@ def _marks(stream: SpeechStream, n_sent: int, delay_s: float) -> dict[str, Any]:
 
 def _event(event: dict[str, Any]) -> bytes:
     return f"data: {json.dumps(event)}\n\n".encode()
-
-
-async def _joined(first: bytes, others: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    yield first
-    async for part in others:
-        yield part
 
 
 class _WebSockets(WebSocketsSansIOProtocol):

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeVar
 
+import anyio
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -24,6 +25,7 @@ MAX_CHARACTERS = 4096  # as of OpenAI's endpoint
 # names that clients send where the voice decides everything
 ModelName = Literal["arion", "tts-1", "tts-1-hd", "gpt-4o-mini-tts"]
 Request = TypeVar("Request", bound=BaseModel)
+Headers = Mapping[str, str] | None  # of a response
 _Word = Annotated[str, Field(min_length=1, max_length=100)]
 _Said = Annotated[str, Field(min_length=1, max_length=300)]
 Factor = Annotated[float, Field(ge=CONTROL_RANGE[0], le=CONTROL_RANGE[1])]
@@ -37,12 +39,7 @@ class ApiError(Exception):
     """A request that is refused."""
 
     def __init__(
-        self,
-        status: int,
-        message: str,
-        *,
-        param: str | None = None,
-        headers: Mapping[str, str] | None = None,
+        self, status: int, message: str, *, param: str | None = None, headers: Headers = None
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -217,48 +214,48 @@ class Guard:
             get_logger(__name__).info("%s %r %d, %.2f s", *line)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._check_token(scope)
+        self._check_client(scope)
         inbox: asyncio.Queue[Message] = asyncio.Queue()  # of a WebSocket
-        given: Receive = inbox.get
-        if scope["type"] == "websocket":
-            _check_origin(scope)
-        else:
-            given = _whole(await self._body(receive))
-            if scope["method"] != "POST":
-                await self._app(scope, given, send)
-                return
-        with self._counters.place(self._limits):
-            await self._run(self._app(scope, given, send), self._until_gone(receive, inbox))
-
-    def _check_token(self, scope: Scope) -> None:
-        token = self._limits.token
-        if token is None or scope["path"] in _OPEN_PATHS:
+        if scope["type"] == "http":  # the app gets the whole body
+            message = {"type": "http.request", "body": await self._body(receive)}
+            inbox.put_nowait(message | {"more_body": False})
+        if scope.get("method", "POST") != "POST":
+            await self._app(scope, inbox.get, send)
             return
-        authorization = dict(scope["headers"]).get(b"authorization", b"")
-        if not secrets.compare_digest(authorization, f"Bearer {token}".encode()):
-            message = "this server needs its token as the API key"
-            raise ApiError(401, message, headers={"WWW-Authenticate": "Bearer"})
+        with self._counters.place(self._limits):
+            response = self._app(scope, inbox.get, send)
+            await self._run(response, self._until_gone(receive, inbox))
+
+    def _check_client(self, scope: Scope) -> None:
+        """Refuses clients without the token, and pages of other sites that open WebSockets."""
+        headers, token = dict(scope["headers"]), self._limits.token
+        if token is not None and scope["path"] not in _OPEN_PATHS:
+            given = headers.get(b"authorization", b"")
+            if not secrets.compare_digest(given, f"Bearer {token}".encode()):
+                message = "this server needs its token as the API key"
+                raise ApiError(401, message, headers={"WWW-Authenticate": "Bearer"})
+        origin = headers.get(b"origin") if scope["type"] == "websocket" else None
+        if origin is not None and origin.split(b"://")[-1] != headers.get(b"host"):
+            raise ApiError(403, "pages of other sites are not served")
 
     async def _body(self, receive: Receive) -> bytes:
         """Returns the whole body."""
+        body, limits, has_more = bytearray(), self._limits, True
         try:
-            return await asyncio.wait_for(self._read(receive), self._limits.patience_s)
-        except asyncio.TimeoutError:
-            message = f"the body did not arrive within {self._limits.patience_s:g} s"
-            raise ApiError(408, message, headers={"Connection": "close"}) from None
-
-    async def _read(self, receive: Receive) -> bytes:
-        body = bytearray()
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise ApiError(CLIENT_LEFT, "the client left")
-            body += message.get("body", b"")
-            if len(body) > self._limits.body_bytes:
-                reason = f"the body is longer than {self._limits.body_bytes} bytes"
-                raise ApiError(413, reason, headers={"Connection": "close"})
-            if not message.get("more_body"):
-                return bytes(body)
+            with anyio.fail_after(limits.patience_s):
+                while has_more:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise ApiError(CLIENT_LEFT, "the client left")
+                    body += message.get("body", b"")
+                    if len(body) > limits.body_bytes:
+                        reason = f"the body is longer than {limits.body_bytes} bytes"
+                        raise ApiError(413, reason, headers={"Connection": "close"})
+                    has_more = message.get("more_body", False)
+        except TimeoutError:
+            reason = f"the body did not arrive within {limits.patience_s:g} s"
+            raise ApiError(408, reason, headers={"Connection": "close"}) from None
+        return bytes(body)
 
     async def _until_gone(self, receive: Receive, inbox: asyncio.Queue[Message]) -> None:
         """Passes messages on until the client leaves."""
@@ -289,26 +286,6 @@ class Guard:
             gone.cancel()
             # their errors are those of a client that left
             await asyncio.gather(work, gone, return_exceptions=True)
-
-
-def _whole(body: bytes) -> Receive:
-    """Gives the app a body that has arrived; whether the client left is the guard's concern."""
-    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def receive() -> Message:
-        if not messages:
-            await asyncio.Event().wait()
-        return messages.pop()
-
-    return receive
-
-
-def _check_origin(scope: Scope) -> None:
-    """Refuses pages of other sites, which browsers let open WebSockets."""
-    headers = dict(scope["headers"])
-    origin = headers.get(b"origin")
-    if origin is not None and origin.split(b"://")[-1] != headers.get(b"host"):
-        raise ApiError(403, "pages of other sites are not served")
 
 
 def protocol_with_patience(patience_s: float) -> type[H11Protocol]:

@@ -6,10 +6,10 @@ Assistant asks for speech over TCP; a text may also come whole.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import anyio
 from starlette.websockets import WebSocket
@@ -39,19 +39,14 @@ from utils.logging import get_logger
 _FIRST = '{"type": "session.config", "voice": "..."} first'
 _EXPECTED = '{"type": "input.text", "text": "..."} or {"type": "input.done"}'
 Address = tuple[str, int]  # host and port
+# of a request, after a `pause` between sentences or without: its sound, in its format
+Speak = Callable[..., AsyncIterator[bytes]]
 _SOUND: dict[str, Any] = {"rate": FORMATS["pcm"].rates[0], "width": 2, "channels": 1}
 _ORIGIN: dict[str, Any] = {
     "attribution": Attribution("Arion", ""),
     "installed": True,
     "version": __version__,
 }
-
-
-class Speak(Protocol):
-    """Speaks a request, after a pause between sentences or without."""
-
-    def __call__(self, request: SpeechRequest, *, pause: bool = False) -> AsyncIterator[bytes]:
-        """Yields the sound in the format of the request."""
 
 
 class SessionConfig(SpeechRequest):
@@ -68,21 +63,17 @@ class SessionConfig(SpeechRequest):
     split_granularity: Literal["sentence"] = "sentence"
 
 
-class StreamedText:
+class StreamedText(SentenceStream):
     """The sentences of a text in parts, which may be as long as that of a request."""
 
-    def __init__(self) -> None:
-        self._stream = SentenceStream()
-        self._n_characters = 0
+    _n_characters = 0
 
-    def add(self, text: str | None) -> list[str]:
-        """Returns the sentences that a part of the text, or its end (None), completes."""
-        if text is None:
-            return self._stream.rest()
-        self._n_characters += len(text)
+    def add(self, part: str) -> list[str]:
+        """Returns the sentences that a part of the text completes."""
+        self._n_characters += len(part)
         if self._n_characters > MAX_CHARACTERS:
             raise ApiError(400, f"input: more than {MAX_CHARACTERS} characters", param="input")
-        return self._stream.add(text)
+        return super().add(part)
 
 
 async def speak_stream(
@@ -105,7 +96,7 @@ async def speak_stream(
     text: str | None = ""
     while text is not None:
         text = _text(await _message(socket))
-        for sentence in sentences.add(text):
+        for sentence in sentences.rest() if text is None else sentences.add(text):
             about = {"sentence_index": n_sentences, "sentence_text": sentence}
             start = {"type": "audio.start", **about, "format": config.response_format}
             await socket.send_json({**start, "sample_rate": rate})
@@ -235,7 +226,7 @@ class _Handler(AsyncEventHandler):
         elif tts.SynthesizeChunk.is_type(event.type) and self._text is not None:
             await self._say_all(self._text.add(tts.SynthesizeChunk.from_event(event).text))
         elif tts.SynthesizeStop.is_type(event.type) and self._text is not None:
-            await self._say_all(self._text.add(None))
+            await self._say_all(self._text.rest())
             self._text = None
             await self._send(tts.SynthesizeStopped())
 
@@ -249,8 +240,7 @@ class _Handler(AsyncEventHandler):
     ) -> None:
         fields = self._speaker(voice or tts.SynthesizeVoice()) | {"input": text, "format": format}
         fields |= {"model": "arion", "response_format": "pcm"}
-        request = validated(SpeechRequest, fields)
-        request = self._voices.resolved(request)
+        request = self._voices.resolved(validated(SpeechRequest, fields))
         with self._counters.place(self._limits):
             sound = self._speak(request, pause=pause)
             part = await anext(sound, None)  # wrong texts are refused before the sound begins

@@ -2,7 +2,6 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
@@ -12,12 +11,13 @@ from models.checkpoint.loading import open_model
 from models.programs.server.requests import ApiError, SpeechRequest
 from models.synthesizer.synthesizer import Synthesizer
 from models.voices import find_voice, installed_voices, licence_in, voices_in
-from processors.text.pronunciations import Dictionary
+from processors.text.pronunciations import Lexicon
 from utils.errors import InputError, nearest
-from utils.files import user_path
+from utils.files import size_and_time, user_path
 from utils.logging import get_logger
 
-Files = tuple[tuple[str, int, int], ...]  # name, time of the last change in ns, and size
+Files = tuple[tuple[str, int, int], ...]  # name, size, and time of the last change in ns
+Finder = Callable[[], Mapping[str, str | Path]]
 _COPIES = 2  # of the weights in memory at most: as loaded, and laid out for the CPU
 
 
@@ -37,22 +37,13 @@ class VoiceStore:
     Args:
         find: Finds the references of voices by name; called again for voices that were added.
         memory_mb: Bounds the weights of voices in memory; one voice is always kept.
-        lexicon: Dictionary that every voice uses.
-        tagged: Responses say that their speech is synthetic.
     """
 
     def __init__(
-        self,
-        find: Callable[[], Mapping[str, str | Path]],
-        memory_mb: float,
-        lexicon: Dictionary | None = None,
-        *,
-        tagged: bool = True,
+        self, find: Finder, memory_mb: float, lexicon: Lexicon = None, *, tagged: bool = True
     ) -> None:
-        self._find = find
-        self._lexicon = lexicon
-        self._tagged = tagged
-        self._memory_mb = memory_mb
+        self._find, self._memory_mb = find, memory_mb
+        self._lexicon, self._tagged = lexicon, tagged
         self._sources: dict[str, tuple[str | Path, Files]] = {}  # of each voice when last read
         self._refused: dict[str, Files] = {}  # that cannot be read; the voice before them goes on
         self._recent: OrderedDict[tuple[str, Files], Synthesizer] = OrderedDict()
@@ -60,17 +51,16 @@ class VoiceStore:
         self._alive: WeakValueDictionary[tuple[str, Files], Synthesizer] = WeakValueDictionary()
         self._lock = Lock()  # of `_recent`
         self.descriptions: dict[str, Description] = {}
-        if (fault := self.refresh()) and not self.descriptions:
-            raise fault
+        self.refresh()
 
-    def refresh(self) -> InputError | None:
-        """Reads voices that were added or replaced, drops removed ones; returns the first fault."""
+    def refresh(self) -> None:
+        """Reads voices that were added or replaced, drops removed ones; refuses to have none."""
         try:
             references = self._find()
         except InputError:
             if not self.descriptions:
                 raise
-            return None  # a folder that is just being replaced
+            return  # a folder that is just being replaced
         faults: list[InputError] = []
         for name, reference in references.items():
             files = _files(reference)
@@ -87,7 +77,8 @@ class VoiceStore:
         for name in self.descriptions.keys() - references.keys():
             if not user_path(self._sources[name][0]).exists():
                 del self.descriptions[name]
-        return faults[0] if faults else None
+        if faults and not self.descriptions:
+            raise faults[0]
 
     @property
     def n_open(self) -> int:
@@ -155,12 +146,7 @@ class VoiceStore:
 
 
 def named_references(words: Sequence[str]) -> dict[str, str | Path]:
-    """Reads the voices of a command line.
-
-    Args:
-        words: NAME=VOICE, or VOICE: an installed voice, an experiment, a folder of experiments, or
-            a name on the Hub. None: all installed ones.
-    """
+    """Reads the voices of a command line, NAME=VOICE or VOICE; no words: all that are installed."""
     named: list[tuple[str, str | Path]] = []
     for word in words:
         name, equals, reference = word.partition("=")
@@ -181,14 +167,9 @@ def named_references(words: Sequence[str]) -> dict[str, str | Path]:
 
 def _files(reference: str | Path) -> Files:
     """Lists the files by which a voice in a folder is read; empty for other references."""
-    folder = user_path(reference)
     patterns = ("*.json", "*.safetensors", "checkpoints/step-*")
-    paths = sorted(path for pattern in patterns for path in folder.glob(pattern))
-    files = []
-    for path in paths:
-        with suppress(FileNotFoundError):  # training has just deleted it
-            files.append((path.name, path.stat().st_mtime_ns, path.stat().st_size))
-    return tuple(files)
+    paths = sorted(path for pattern in patterns for path in user_path(reference).glob(pattern))
+    return tuple((path.name, *size_and_time(path)) for path in paths)
 
 
 def _describe(reference: str | Path) -> Description:

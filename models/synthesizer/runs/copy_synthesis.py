@@ -1,6 +1,5 @@
 """Stage 3 of vocoders: synthesises mels of recordings or files, and compares with recordings."""
 
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -27,7 +26,7 @@ from models.synthesizer.runs.results import (
     synthesise_each,
     utterances_of,
 )
-from models.synthesizer.speech import limiting_gain, log_gain
+from models.synthesizer.speech import limiting_gain
 from models.synthesizer.vocoders import vocoder_for_inference
 from models.voices import licence_in
 from modules.mel import MelConfig, MelSpectrogram
@@ -52,8 +51,6 @@ _LOWEST, _HIGHEST = -20.0, 4.0
 # -0.3 and 0.35.
 _HIGHEST_MEAN, _NOISE_DEVIATION = -1.5, 0.6
 _GPU_FRAMES = 4096  # a piece; shorter ones would leave a GPU idle
-
-
 # A mel, (M, T) float32, and the recording that it was made from, if any: (T * hop_length,) float32
 # in [-1, 1].
 VocoderInput = tuple[np.ndarray, np.ndarray | None]
@@ -73,11 +70,15 @@ def sources_of_split(
     processed: Path, dataset: str, testing_set: TestingSet, mel: MelConfig
 ) -> list[MelSource]:
     """Lists the recordings of one split of a dataset, with their mels from stage 1, as sources."""
-    utterances = utterances_of(processed, dataset, testing_set)
+    ids = [utterance.id for utterance in utterances_of(processed, dataset, testing_set)]
     store = MelWavStore(processed / dataset, mel)
+
+    def load(id: str) -> VocoderInput:
+        recording = store.read(id)
+        return recording.mel, from_pcm16(recording.wav)
+
     return [
-        MelSource(id, dataset, store.folder, (store.checksum(id),), partial(_stored, store, id))
-        for id in (utterance.id for utterance in utterances)
+        MelSource(id, dataset, store.folder, (store.checksum(id),), partial(load, id)) for id in ids
     ]
 
 
@@ -124,11 +125,6 @@ def files_of(path: Path, suffixes: Sequence[str]) -> list[Path]:
     return files
 
 
-def _stored(store: MelWavStore, id: str) -> VocoderInput:
-    recording = store.read(id)
-    return recording.mel, from_pcm16(recording.wav)
-
-
 def _recorded(path: Path, config: PreprocessConfig, mel: MelSpectrogram) -> VocoderInput:
     """Reads the recording, cut to whole frames, and computes its mel."""
     try:
@@ -145,8 +141,7 @@ def _recorded(path: Path, config: PreprocessConfig, mel: MelSpectrogram) -> Voco
 def read_mel(path: Path, mel: MelConfig) -> VocoderInput:
     """Reads and checks one mel."""
     try:
-        # never an object: unpickling runs code
-        array = np.load(path, allow_pickle=False)
+        array = np.load(path, allow_pickle=False)  # never an object: unpickling runs code
     except Exception as error:  # strange bytes may end the reader in any way
         raise InputError(
             f"{path}: not an array of numbers as np.save writes it; make the file again"
@@ -159,9 +154,9 @@ def read_mel(path: Path, mel: MelConfig) -> VocoderInput:
             f"{path}: the shape is {array.shape}, expected (M, T) with M {mel.n_mels}{turned}"
         )
     values = np.ascontiguousarray(array, dtype=np.float32)
-    low, high = float(values.min()), float(values.max())  # NaN if one is
-    if not (math.isfinite(low) and math.isfinite(high)):
+    if not np.isfinite(values).all():
         raise InputError(f"{path}: holds NaN or infinity; make the file again")
+    low, high = float(values.min()), float(values.max())
     if not (_LOWEST <= low < 0 and high <= _HIGHEST):
         raise InputError(
             f"{path}: values from {low:.3g} to {high:.3g}; expected the natural log of magnitudes, "
@@ -252,11 +247,10 @@ def synthesise_mels(
         return _synthesise(synthesis, by_id[id], results.folder, spectrogram)
 
     synthesise_each(fingerprints, results, "mels", make, overwrite=synthesis.overwrite)
-    lines = [results.lines[id] for id in by_id]
-    compared = [(line.mel_l1, line.seconds) for line in lines if line.mel_l1 is not None]
-    if compared:
-        distances, seconds = zip(*compared, strict=True)
-        mean = float(np.average(distances, weights=seconds))
+    lines = [line for id in by_id if (line := results.lines[id]).mel_l1 is not None]
+    if lines:
+        weights = [line.seconds for line in lines]
+        mean = float(np.average([line.mel_l1 for line in lines], weights=weights))
         get_logger(__name__).info("mel L1 to the recordings: %.4f", mean)
 
 
@@ -264,15 +258,23 @@ def _synthesise(
     synthesis: CopySynthesis, source: MelSource, folder: Path, spectrogram: MelSpectrogram
 ) -> tuple[CopyLine, float]:
     """Writes the speech of one mel; returns its line, and the seconds that the model worked."""
-    mel, wav = source.load()
+    mel, wav = source.load()  # (M, T)
     path = folder / f"{source.id}.wav"
     work_s = peak = 0.0
 
     def blocks(gain: float = 1.0) -> Iterator[np.ndarray]:
-        """Yields the speech of the mel; adds up its time in `work_s`, and notes its peak."""
+        """Yields T * hop_length samples; adds up their time in `work_s`, and notes their peak."""
         nonlocal work_s, peak
+        batch = torch.from_numpy(mel)[None].to(synthesis.device)  # (1, M, T)
+        n_frames = None if synthesis.device == "cpu" else _GPU_FRAMES
         start = time.perf_counter()
-        for block in _blocks_of(synthesis, mel):
+        for piece in synthesis.network.generate(batch, n_frames, seed=synthesis.seed):
+            block = piece[0].cpu().numpy()
+            if not np.isfinite(block).all():
+                raise InputError(
+                    "the vocoder gives values that are not finite; its weights are damaged or its"
+                    " training diverged"
+                )
             work_s += time.perf_counter() - start
             peak = max(peak, float(np.abs(block).max(initial=0.0)))
             yield gain * block
@@ -280,10 +282,8 @@ def _synthesise(
 
     written_as = synthesis.mel.sample_rate, synthesis.tag
     n_samples = write_wav_blocks(path, blocks(), *written_as)
-    gain = limiting_gain(peak)
-    if gain < 1:  # synthesised again, for the whole may be too long for the memory
+    if (gain := limiting_gain(peak)) < 1:  # again: the whole may be too long for the memory
         write_wav_blocks(path, blocks(gain), *written_as)
-        log_gain(gain)
     seconds = n_samples / synthesis.mel.sample_rate
     distance = None if wav is None else mel_distance(path, wav, spectrogram)
     line = CopyLine(
@@ -297,21 +297,6 @@ def _synthesise(
         mel_l1=None if distance is None else round(distance, 5),
     )
     return line, work_s
-
-
-def _blocks_of(synthesis: CopySynthesis, mel: np.ndarray) -> Iterator[np.ndarray]:
-    """Synthesises a mel (M, T) block by block: T * hop_length finite samples in all."""
-    batch = torch.from_numpy(mel)[None].to(synthesis.device)  # (1, M, T)
-    on_cpu = synthesis.device == "cpu"
-    n_frames = None if on_cpu else _GPU_FRAMES
-    for piece in synthesis.network.generate(batch, n_frames, seed=synthesis.seed):
-        block = piece[0].cpu().numpy()
-        if not np.isfinite(block).all():
-            raise InputError(
-                "the vocoder gives values that are not finite; its weights are damaged or its "
-                "training diverged"
-            )
-        yield block
 
 
 def mel_distance(path: Path, wav: np.ndarray, mel: MelSpectrogram) -> float | None:

@@ -87,15 +87,12 @@ class ResultFolder(Generic[L]):
     A line is appended to `metadata.jsonl` as soon as its file is written: a run that is killed at
     any moment loses at most the utterance that it was working on. Files whose names are numbers
     are announced before, so that the next run finds the number.
-
-    Attributes:
-        lines: The line about each file, by id.
     """
 
     def __init__(self, folder: Path, kind: type[L]) -> None:
         self.folder = folder
         self._kind: type[L] = kind
-        self.lines: dict[str, L] = {line.id: line for line in read_lines(folder, kind)}
+        self.lines: dict[str, L] = {line.id: line for line in read_lines(folder, kind)}  # by id
         self._added: dict[str, L] = {}
 
     def check_dataset(self, dataset: str, ids: Iterable[str]) -> None:
@@ -342,7 +339,7 @@ def synthesise_each(
             _place(results.folder, list(fingerprints)),
         )
     written: dict[str, tuple[L, float]] = {}
-    faults: dict[str, str] = {}
+    faults: list[str] = []
     if todo:
         results.begin(todo)
     try:
@@ -351,9 +348,9 @@ def synthesise_each(
                 try:
                     written[id] = make(id)
                     results.add(replace(written[id][0], fingerprint=fingerprints[id]))
+                    bar.advance()
                 except InputError as error:
-                    faults[id] = str(error)
-                bar.advance(0 if id in faults else 1)
+                    faults.append(f"{id}: {error}")
     finally:
         results.save()
     if written:
@@ -364,10 +361,7 @@ def synthesise_each(
             *(counted(len(written), noun), spoken_s, work_s, work_s / spoken_s),
             _place(results.folder, list(written)),
         )
-    refuse(
-        [f"{id}: {reason}" for id, reason in faults.items()],
-        f"{len(faults)} of {counted(len(todo), noun)} could not be synthesised",
-    )
+    refuse(faults, f"{len(faults)} of {counted(len(todo), noun)} could not be synthesised")
 
 
 def _place(folder: Path, ids: Sequence[str]) -> Path:

@@ -1,6 +1,5 @@
 """Stage 3 of acoustic models: reads texts, synthesises them, and writes wavs, plots, metadata."""
 
-import json
 import re
 import time
 from collections import defaultdict
@@ -24,7 +23,6 @@ from models.synthesizer.runs.results import (
 from models.synthesizer.settings import PitchContour, Settings, read_pitch
 from models.synthesizer.speech import Speech
 from models.synthesizer.synthesizer import Synthesizer
-from modules.alignment.attention_quality import AttentionQuality
 from processors.audio.files import write_wav
 from processors.extraction.fingerprint import check_prepared
 from processors.text.markup.ssml import Ssml
@@ -38,7 +36,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
 class InputText(NamedTuple):
-    """A text of the user, and what its row of a table adds."""
+    """A text to be synthesised into one file."""
 
     text: str
     place: str = ""  # in the user's file, for messages
@@ -47,6 +45,8 @@ class InputText(NamedTuple):
     pitch_file: str = ""  # as in the table
     pitch: tuple[float, ...] | None = None  # Hz per phone; None: predicted
     ssml: Ssml | None = None  # `text` is its source; None: plain text
+    dataset: str = ""  # of a recorded sentence; empty for the user's own text
+    recorded: str = ""  # its text, if `text` holds phones of the corpus
 
 
 @contextmanager
@@ -116,47 +116,25 @@ def _parse_row(folder: Path, place: str, columns: Sequence[str], line: str) -> I
     row = dict(zip_longest(columns, cells, fillvalue=""))
     if not row["text"]:
         raise InputError(f"{place}: the text is empty")
-    pitch_file = row.get("pitch", "")
-    with naming(place):
-        pitch = read_pitch(folder / user_path(pitch_file)) if pitch_file else None
-    return InputText(
-        text=row["text"],
-        place=place,
-        speaker=row.get("speaker") or None,
-        output=_name_of(row.get("output", ""), place),
-        pitch_file=pitch_file,
-        pitch=pitch,
-    )
-
-
-def _name_of(output: str, place: str) -> str:
-    """Returns the name of a wav without its suffix."""
+    output, pitch_file = row.get("output", ""), row.get("pitch", "")
     name = output.removesuffix(".wav")
-    if not output:
-        return ""
-    if not _NAME.fullmatch(name):
+    if output and not _NAME.fullmatch(name):
         raise InputError(
             f"{place}: output {output[:120]!r}; expected a file name of up to 100 letters a-z,"
             " digits, _, - and ., which starts with none of the last two"
         )
     if NUMBERED.fullmatch(name) or name == Path(SCORES).stem:
         raise InputError(f"{place}: output {output!r} is a name of stage 3's own; choose another")
-    return name
-
-
-class TextItem(NamedTuple):
-    """One text to be synthesised into one file."""
-
-    id: str
-    source: InputText  # with the name of its speaker
-    dataset: str = ""  # of a recorded sentence; empty for the user's own text
-    recorded: str = ""  # its text, if `source` holds phones of the corpus
-
-    def described(self) -> tuple[object, ...]:
-        """Lists what its sound depends on."""
-        text = self.source
-        facts = self.id, text.text, text.speaker, self.dataset, text.pitch_file, text.pitch
-        return facts if text.ssml is None else (*facts, text.ssml)
+    with naming(place):
+        pitch = read_pitch(folder / user_path(pitch_file)) if pitch_file else None
+    return InputText(
+        text=row["text"],
+        place=place,
+        speaker=row.get("speaker") or None,
+        output=name,
+        pitch_file=pitch_file,
+        pitch=pitch,
+    )
 
 
 class TextSynthesis(NamedTuple):
@@ -172,29 +150,23 @@ def synthesise_texts(
     synthesis: TextSynthesis, texts: Sequence[InputText], settings: Settings
 ) -> None:
     """Synthesises texts into `<output>/single/text-0001.wav` and so on, mode `single`."""
-    voice, named = synthesis.synthesizer, []
-    for text in texts:
-        with naming(text.place):
-            speaker = voice.speakers[voice.speaker_id(text.speaker or settings.speaker)]
-        named.append(text._replace(speaker=speaker.name))
     with opened_results(synthesis.output / SINGLE, TextLine) as results:
-        for text in named:
-            _check_text(synthesis, text, settings, results)
-        ids = assign_ids(results, named, settings)
-        items = [TextItem(id, text) for id, text in zip(ids, named, strict=True)]
-        _synthesise_all(synthesis, items, results, settings)
+        checked = [_checked(synthesis, text, settings, results) for text in texts]
+        ids = assign_ids(results, checked, settings)
+        named = [text._replace(output=id) for id, text in zip(ids, checked, strict=True)]
+        _synthesise_all(synthesis, named, results, settings)
 
 
-def _check_text(
+def _checked(
     synthesis: TextSynthesis, text: InputText, settings: Settings, results: ResultFolder[TextLine]
-) -> None:
-    """Raises InputError if the pitch of a text does not fit it, or its output is another's."""
+) -> InputText:
+    """Names the speaker; refuses a pitch that does not fit, and the output of another text."""
+    voice, slower = synthesis.synthesizer, settings.duration_control
     with naming(text.place):
+        speaker = voice.speakers[voice.speaker_id(text.speaker or settings.speaker)].name
         if text.pitch is not None:
-            synthesis.synthesizer.checked(settings, pitch=text.pitch)
-            names = synthesis.synthesizer.phone_names(
-                text.text, speaker=text.speaker, duration_control=settings.duration_control
-            )
+            voice.checked(settings, pitch=text.pitch)
+            names = voice.phone_names(text.text, speaker=speaker, duration_control=slower)
             with naming(text.pitch_file):
                 check_length(text.pitch, names)
         line = results.lines.get(text.output)
@@ -205,6 +177,7 @@ def _check_text(
                 f"{wav} is there, and not of this text; choose another output, or repeat with"
                 " --overwrite"
             )
+    return text._replace(speaker=speaker)
 
 
 def synthesise_dataset(
@@ -221,18 +194,19 @@ def synthesise_dataset(
     preprocess = synthesis.synthesizer.config.preprocess
     check_prepared(preprocess, dataset, task=None)
     processed = user_path(preprocess.processed_dir)
-    items = [
-        TextItem(
-            utterance.id,
-            InputText(utterance.spoken, speaker=speaker or utterance.speaker),
-            dataset,
-            utterance.text if utterance.phones else "",
+    texts = [
+        InputText(
+            utterance.spoken,
+            speaker=speaker or utterance.speaker,
+            output=utterance.id,
+            dataset=dataset,
+            recorded=utterance.text if utterance.phones else "",
         )
         for utterance in utterances_of(processed, dataset, testing_set)
     ]
     with opened_results(synthesis.output, TextLine) as results:
-        results.check_dataset(dataset, [item.id for item in items])
-        _synthesise_all(synthesis, items, results, settings)
+        results.check_dataset(dataset, [text.output for text in texts])
+        _synthesise_all(synthesis, texts, results, settings)
 
 
 def assign_ids(
@@ -247,29 +221,25 @@ def assign_ids(
     ids: dict[str, list[str]] = defaultdict(list)  # of texts that were synthesised before
     for line in results.lines.values():
         if NUMBERED.fullmatch(line.id):
-            spoken = _spoken(line.ssml or line.text, line.speaker, line.pitch_file, line.settings)
+            text = line.ssml or line.text
+            spoken = fingerprint(text, line.speaker, line.pitch_file, line.settings)
             ids[spoken].append(line.id)
     unknown = {path.stem for path in results.folder.glob("text-*")} - results.lines.keys()
     names = unknown | results.lines.keys()
     free = (id for n in count(1) if (id := f"text-{n:04d}") not in names)
-    for text in texts:
-        wanted = _spoken(text.text, text.speaker, text.pitch_file, settings.record())
-        if text.output:
-            yield text.output
+    for given in texts:
+        wanted = fingerprint(given.text, given.speaker, given.pitch_file, settings.record())
+        if given.output:
+            yield given.output
         elif same := ids[wanted]:
             yield same.pop(0)
         else:
             yield next(free)
 
 
-def _spoken(*facts: object) -> str:
-    """Builds the key by which a text counts as already synthesised."""
-    return json.dumps(facts, sort_keys=True)
-
-
 def _synthesise_all(
     synthesis: TextSynthesis,
-    items: Sequence[TextItem],
+    texts: Sequence[InputText],
     results: ResultFolder[TextLine],
     settings: Settings,
 ) -> None:
@@ -279,18 +249,20 @@ def _synthesise_all(
     transform = settings.transform
     contour = transform.factors if isinstance(transform, PitchContour) else None
     made_by = voice.fingerprint(), voice.vocoder_name, settings.record(), contour, bool(voice.tag)
-    by_id = {item.id: item for item in items}
-    fingerprints = {id: fingerprint(*made_by, *item.described()) for id, item in by_id.items()}
+    by_id = {text.output: text for text in texts}
+    fingerprints = {  # neither the place in a file nor the text of recorded phones is heard
+        id: fingerprint(*made_by, text._replace(place="", recorded=""))
+        for id, text in by_id.items()
+    }
 
     def make(id: str) -> tuple[TextLine, float]:
         """Synthesises and writes one text; returns its line, and the seconds of the synthesis."""
-        item, start = by_id[id], time.perf_counter()
-        source = item.source
-        with naming(source.place):
-            text = source.ssml or source.text
-            speech = voice(text, settings, speaker=source.speaker, pitch=source.pitch)
+        text, start = by_id[id], time.perf_counter()
+        with naming(text.place):
+            given = text.ssml or text.text
+            speech = voice(given, settings, speaker=text.speaker, pitch=text.pitch)
         work_s = time.perf_counter() - start
-        line = line_of(item, speech, settings, vocoder=voice.vocoder_name, work_s=work_s)
+        line = line_of(text, speech, settings, vocoder=voice.vocoder_name, work_s=work_s)
         results.announce(line)
         path = results.folder / line.file
         write_wav(path, speech.wav, speech.sample_rate, speech.tag)
@@ -310,16 +282,24 @@ def _synthesise_all(
 
 
 def line_of(
-    item: TextItem, speech: Speech, settings: Settings, *, vocoder: str, work_s: float
+    text: InputText, speech: Speech, settings: Settings, *, vocoder: str, work_s: float
 ) -> TextLine:
     """Builds the line about one synthesised text."""
+    worst: dict[str, float | bool] = {}  # over its sentences, of models with attention
+    if qualities := speech.attention:
+        worst = {
+            "focus": round(min(quality.focus for quality in qualities), 3),
+            "skipped": max(quality.skipped for quality in qualities),
+            "repeated": max(quality.repeated for quality in qualities),
+            "stopped": all(quality.stopped for quality in qualities),
+        }
     return TextLine(
-        id=item.id,
-        file=f"{item.id}.wav",
-        text=item.recorded or speech.text,
-        normalized="" if item.recorded else speech.normalized,  # of phones
+        id=text.output,
+        file=f"{text.output}.wav",
+        text=text.recorded or speech.text,
+        normalized="" if text.recorded else speech.normalized,  # of phones
         speaker=speech.speaker,
-        dataset=item.dataset,
+        dataset=text.dataset,
         vocoder=vocoder,
         seconds=round(speech.seconds, 4),
         real_time_factor=round(work_s / speech.seconds, 4),
@@ -329,21 +309,9 @@ def line_of(
         hop_length=round(speech.frame_s * speech.sample_rate),
         sample_rate=speech.sample_rate,
         settings=settings.record(),
-        pitch_file=item.source.pitch_file,
-        attention=_worst(speech.attention),
+        pitch_file=text.pitch_file,
+        attention=worst,
         sentences=speech.sentences,
         marks=speech.marks,
-        ssml="" if item.source.ssml is None else item.source.ssml.source,
+        ssml="" if text.ssml is None else text.ssml.source,
     )
-
-
-def _worst(attention: Sequence[AttentionQuality]) -> dict[str, float | bool]:
-    """Returns the worst value of each measure over the sentences; empty without any."""
-    if not attention:
-        return {}
-    return {
-        "focus": round(min(quality.focus for quality in attention), 3),
-        "skipped": max(quality.skipped for quality in attention),
-        "repeated": max(quality.repeated for quality in attention),
-        "stopped": all(quality.stopped for quality in attention),
-    }

@@ -36,13 +36,11 @@ _LINE_END, _NOTE, _CELL_END = "\0", "\1", "\2"  # signs that no text holds
 _CELL_ENDS = re.compile(rf"(?<![\s{_LINE_END}])[\s{_LINE_END}]*{_CELL_END}[\s{_LINE_END}]*")
 _NOTE_LIST = rf"{_NOTE}(?:[\s,;–-]*{_NOTE})*"
 _NOTES = rf"(?:\[\s*{_NOTE_LIST}\s*\]|\(\s*{_NOTE_LIST}\s*\)|{_NOTE_LIST})"
-_NOTES_IN_TEXT = re.compile(rf"(?<!\s)\s*{_NOTES}(?=[\s.,;:!?)]|\Z)|{_NOTES}")
 _MAX_NESTED = 500
 # in texts for Arion, phones are between braces, and control characters are refused
 _NO_PHONES = str.maketrans("{}", "()")
 PLAIN = _NO_PHONES | dict.fromkeys([*range(9), *range(14, 32), *range(127, 160)], " ")
 
-_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _FENCE = re.compile(
     r"^[ \t>]*(`{3,}|~{3,}(?!~))[^\n`]*\n(?:.*\n)*?(?:[ \t>]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE
 )
@@ -61,13 +59,11 @@ _INLINE = (  # of extensions of Markdown
     (re.compile(r"(?<=\w)(\^[+-]?\d{1,20})\^"), r"\1"),
 )
 _OPTION = re.compile(r"(?<!\S)-{1,2}(?=[^\W\d])")  # of a program
-_DEEP_QUOTATION = re.compile(r"^((?:[ \t]*>){8})(?:[ \t]*>)+", re.MULTILINE)
 _SIGNS, _MAX_SIGNS = "[*_`<&\\", 20_000
 _CHECKBOX = re.compile(r"^(\s*(?:[-*+]|\d+[.)])\s+)\[[ xX]\](?=\s)", re.MULTILINE)
 # What looks like the start of a link, tag or comment without end costs the parsers quadratic time
 _OPEN_BRACKET = re.compile(r"\[(?![^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\])")
 _OPEN_LINK = re.compile(r"\]\((?!(?:[^()\n]|\([^()\n]*\)){0,2000}\))")
-_OPEN_TAG = re.compile(r"<(?=[a-zA-Z/?!])(?![^<>]*>)")
 _COMMENT = re.compile(r"<!--(?:(?!<!--).)*?-->", re.DOTALL)
 
 
@@ -90,14 +86,13 @@ def markdown_blocks(text: str, *, lines: bool = False) -> list[Block]:
     """
     from markdown import Markdown
 
-    text = _FRONT_MATTER.sub("", text.replace("\r\n", "\n")) + "\n"
+    text = re.sub(r"(?s)\A---\n.*?\n---\n", "", text.replace("\r\n", "\n")) + "\n"
     text, n_fences = _FENCE.subn("", text)
-    text = shield_formulas(text)
-    text = _CHECKBOX.sub(r"\1", _TEXT_ABOVE.sub(r"\g<0>\n", text))
+    text = _CHECKBOX.sub(r"\1", _TEXT_ABOVE.sub(r"\g<0>\n", shield_formulas(text)))
     for pattern, written in _INLINE:
         text = pattern.sub(written, text)
     text = _OPEN_LINK.sub("] (", _OPEN_BRACKET.sub("(", _closed(text)))
-    text = _DEEP_QUOTATION.sub(r"\1", text)
+    text = re.sub(r"(?m)^((?:[ \t]*>){8})(?:[ \t]*>)+", r"\1", text)
     if any(sum(map(part.count, _SIGNS)) > _MAX_SIGNS for part in re.split(r"\n\s*\n", text)):
         raise InputError(f"a paragraph has more than {_MAX_SIGNS} signs of Markdown")
     reader = Markdown(extensions=["tables", "footnotes", "sane_lists"])
@@ -134,7 +129,7 @@ def blocks_of(
 
 def _closed(markup: str) -> str:
     """Removes comments, and puts a space into what would be a tag if it had an end."""
-    return _OPEN_TAG.sub("< ", _COMMENT.sub("", markup))
+    return re.sub(r"<(?=[a-zA-Z/?!])(?![^<>]*>)", "< ", _COMMENT.sub("", markup))
 
 
 class _Open(NamedTuple):
@@ -163,7 +158,7 @@ class _BlockParser(HTMLParser):
 
     def end_block(self) -> None:
         """Takes the text so far as a block."""
-        text = _NOTES_IN_TEXT.sub("", "".join(self._text))
+        text = re.sub(rf"(?<!\s)\s*{_NOTES}(?=[\s.,;:!?)]|\Z)|{_NOTES}", "", "".join(self._text))
         cells = [cell for cell in _CELL_ENDS.split(text) if cell.strip()]
         text = ", ".join([*(cell.rstrip(" .,;:") for cell in cells[:-1]), *cells[-1:]])
         rows = (" ".join(row.split()) for row in text.split(_LINE_END))
@@ -248,8 +243,7 @@ class _BlockParser(HTMLParser):
         """Adds text that is not left out."""
         if not self._is_left_out():
             data = data.replace("\n", self._newline)
-            is_code = bool(self._open) and self._open[-1].tag == "code"
-            if is_code:
+            if self._open and self._open[-1].tag == "code":
                 data = _OPTION.sub(lambda match: len(match[0]) * MINUS, data.translate(_NO_PHONES))
             self._text.append(data)
 

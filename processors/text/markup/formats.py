@@ -1,6 +1,7 @@
 """The format of a text: given, or recognised where it can hardly be anything else."""
 
 import re
+from itertools import pairwise
 from typing import NamedTuple
 
 from processors.text.markup import Format, values
@@ -11,9 +12,6 @@ from processors.text.reading import PAUSE
 
 _RULE_S = 1.0
 
-_SSML = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<speak[\s>]", re.DOTALL)
-_SSML_BREAK = re.compile(r"<break(?:\s[^<>]*)?/>")
-_HTML_START = re.compile(r"\s*<(?:!doctype html|html)[\s>]", re.IGNORECASE)
 _HTML_TAG = re.compile(
     r"<(/?)(a|abbr|article|b|big|blockquote|body|center|cite|code|dd|del|details|div|dl|dt|em|figure"
     r"|font|footer|h[1-6]|header|i|ins|kbd|li|main|mark|nav|ol|p|pre|q|s|section|small|span|strong"
@@ -67,16 +65,14 @@ def read_runs(text: Text, voice: SsmlVoice) -> list[list[TextRun]] | None:
         InputError: As `read_ssml`; or if elements or lists are nested too deeply.
     """
     source = text if isinstance(text, str) else text.source
-    if isinstance(text, Markup):
-        format = recognised(source) if text.format == "auto" else text.format
-        if format == "ssml":
-            text = Ssml(source, text.strict)
-        elif format == "markdown":
-            return _runs(markdown_blocks(source, lines=True))
-        elif format == "html":
-            return _runs(blocks_of(source.translate(PLAIN), lines=True))
-    if isinstance(text, Ssml):
-        return read_ssml(text, voice)
+    format = text.format if isinstance(text, Markup) else "text"
+    format = recognised(source) if format == "auto" else format
+    if isinstance(text, Ssml) or (isinstance(text, Markup) and format == "ssml"):
+        return read_ssml(Ssml(source, text.strict), voice)
+    if format == "markdown":
+        return _runs(markdown_blocks(source, lines=True))
+    if format == "html":
+        return _runs(blocks_of(source.translate(PLAIN), lines=True))
     return [paused_runs(source)] if PAUSE.search(source) else None
 
 
@@ -87,13 +83,13 @@ def recognised(text: str) -> Format:
     but not "# 1 in the charts", "a*b*c" and "5 < 6 and 7 > 2".
     """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    if _SSML.match(text):
+    if re.match(r"(?s)\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<speak[\s>]", text):
         return "ssml"
-    if _HTML_START.match(text):
+    if re.match(r"(?i)\s*<(?:!doctype html|html)[\s>]", text):
         return "html"
     if _MARKDOWN.search(text):
         return "markdown"
-    if _SSML_BREAK.search(text):
+    if re.search(r"<break(?:\s[^<>]*)?/>", text):
         return "ssml"
     tags = {(bool(end), name.lower()) for end, name in _HTML_TAG.findall(text)}
     is_closed = any((True, name) in tags for is_end, name in tags if not is_end)
@@ -102,11 +98,9 @@ def recognised(text: str) -> Format:
 
 def _runs(blocks: list[Block]) -> list[list[TextRun]]:
     """Returns blocks as runs, with a pause after headings and in place of horizontal rules."""
-    run_lists: list[list[TextRun]] = []
-    follows_heading = False
-    for block in blocks:
-        break_s = max(_RULE_S * block.after_rule, values.PARAGRAPH_S * follows_heading)
-        pause = [TextRun("", break_s=break_s)] if run_lists and break_s else []
-        run_lists.append(pause + paused_runs(block.text))
-        follows_heading = block.level > 0
+    run_lists = [paused_runs(block.text) for block in blocks]
+    for runs, (before, block) in zip(run_lists[1:], pairwise(blocks), strict=True):
+        heading_s = values.PARAGRAPH_S * (before.level > 0)
+        if break_s := max(_RULE_S * block.after_rule, heading_s):
+            runs.insert(0, TextRun("", break_s=break_s))
     return run_lists

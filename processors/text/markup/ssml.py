@@ -21,21 +21,13 @@ MAX_CHARACTERS = 1_000_000
 MAX_DEPTH = 32
 MAX_BREAKS_S = 3600.0  # in all
 ATTRIBUTES = {  # of each element; others are unknown
-    "speak": ("xml:lang",),
-    "p": ("xml:lang",),
-    "s": ("xml:lang",),
-    "break": ("time", "strength"),
-    "sub": ("alias",),
-    "phoneme": ("alphabet", "ph"),
-    "prosody": ("rate", "pitch", "volume"),
-    "say-as": ("interpret-as", "format"),
-    "lang": ("xml:lang",),
-    "mark": ("name",),
+    "speak": ("xml:lang",), "p": ("xml:lang",), "s": ("xml:lang",), "break": ("time", "strength"),
+    "sub": ("alias",), "phoneme": ("alphabet", "ph"), "prosody": ("rate", "pitch", "volume"),
+    "say-as": ("interpret-as", "format"), "lang": ("xml:lang",), "mark": ("name",),
     "emphasis": ("level",),
-}
+}  # fmt: skip
 _TEXT_ONLY = ("sub", "phoneme", "say-as")  # elements that hold text and nothing else
 _ENDING = re.compile(r"['’]\w+")  # as in <sub>W3C</sub>'s
-_MARK_AT_END = re.compile(r"[.!?…]\W*$")
 _EMPTY = ("break", "mark")
 _IGNORED = re.compile("version|xml:id|xml:base|xsi:schemalocation|xmlns.*")  # attributes
 _BREAK_S = values.break_s("strength", "medium")
@@ -77,15 +69,20 @@ def read_ssml(text: Ssml, voice: SsmlVoice) -> list[list[TextRun]]:
             each of the above. The message has line and column.
     """
     source = text.source.removeprefix("\ufeff")
-    if len(source) > MAX_CHARACTERS:
-        n = len(source)
+    if (n := len(source)) > MAX_CHARACTERS:
         raise InputError(f"the SSML has {n} characters; at most {MAX_CHARACTERS} are read")
     if doctype := re.search("<!doctype", source, re.IGNORECASE):  # it could declare entities
         fault = "a document type (DOCTYPE) is not allowed; remove it"
         raise InputError(f"{_position(doctype)}: {fault}")
-    fault = _xml_fault(source)
-    if fault and text.strict:
-        raise InputError(fault)
+    fault = ""
+    try:
+        expat.ParserCreate().Parse(source, True)
+    except expat.ExpatError as error:
+        reason = expat.ErrorString(error.code)
+        position = f"line {error.lineno}, column {error.offset + 1}"
+        fault = f"{position}: not well-formed SSML: {reason}"
+        if text.strict:
+            raise InputError(fault) from error
     reader = _Reader(voice, strict=text.strict, is_well_formed=not fault)
     try:
         reader.read(source)
@@ -99,24 +96,12 @@ def read_ssml(text: Ssml, voice: SsmlVoice) -> list[list[TextRun]]:
     return [block for block in reader.blocks if block]
 
 
-def _xml_fault(source: str) -> str:
-    """Returns where and why a document is not well-formed, or nothing."""
-    try:
-        expat.ParserCreate().Parse(source, True)
-    except expat.ExpatError as error:
-        reason = expat.ErrorString(error.code)
-        position = f"line {error.lineno}, column {error.offset + 1}"
-        return f"{position}: not well-formed SSML: {reason}"
-    return ""
-
-
 def _position(part: re.Match[str]) -> str:
     before = part.string[: part.start()]
     return f"line {before.count(chr(10)) + 1}, column {len(before) - before.rfind(chr(10))}"
 
 
 def _blank(part: re.Match[str]) -> str:
-    """Returns spaces and line breaks in place of a part of a document."""
     return re.sub(r"[^\n]", " ", part[0])
 
 
@@ -129,10 +114,7 @@ class _Element(NamedTuple):
 
 
 class _Reader(HTMLParser):
-    """Collects runs in `blocks`; no sentence continues from one list to the next.
-
-    It reads what is not well-formed as browsers read HTML.
-    """
+    """Collects runs in `blocks`; reads what is not well-formed as browsers read HTML."""
 
     def __init__(self, voice: SsmlVoice, *, strict: bool, is_well_formed: bool) -> None:
         super().__init__(convert_charrefs=False)
@@ -196,27 +178,15 @@ class _Reader(HTMLParser):
         self._warn(f"{tag[0][:40]!r} has no >; left out", _position(tag))
         return _blank(tag) if tag[1] in (None, *ATTRIBUTES) else f" {tag[0][1:]}"
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Opens an element; one that is always empty may lack its end."""
-        self._begin(tag, attrs)
-        if tag in _EMPTY and not self._is_well_formed:
-            self._close()
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Opens and closes an element."""
-        self._begin(tag, attrs)
-        self._close()
-
     def handle_endtag(self, tag: str) -> None:
         """Closes an element, and those in it that are still open."""
-        if tag not in (element.tag for element in self._open):
-            if tag not in _EMPTY:
-                self._warn(f"</{tag}> ends nothing")
-            return
-        while (inner := self._open[-1].tag) != tag:
-            self._warn(f"<{inner}> has no end before </{tag}>")
+        if tag in (element.tag for element in self._open):
+            while (inner := self._open[-1].tag) != tag:
+                self._warn(f"<{inner}> has no end before </{tag}>")
+                self._close()
             self._close()
-        self._close()
+        elif tag not in _EMPTY:
+            self._warn(f"</{tag}> ends nothing")
 
     def set_cdata_mode(self, *_: object, **_options: object) -> None:
         """Reads tags in all elements: none of SSML holds them as text."""
@@ -232,7 +202,7 @@ class _Reader(HTMLParser):
         text = html.unescape(f"&{name};")
         if text.endswith(";") and len(text) > 1:
             self._warn("a bare &")
-            text = text[:-1]
+            text = text.removesuffix(";")
         elif name not in ("amp", "lt", "gt", "quot", "apos"):
             self._warn(f"&{name}; is no entity of XML")
         self._add_text(text)
@@ -241,7 +211,8 @@ class _Reader(HTMLParser):
         """Adds a character by its number."""
         self._add_text(html.unescape(f"&#{name};"))
 
-    def _begin(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Opens an element; one that is always empty may lack its end."""
         if len(self._open) >= MAX_DEPTH:
             raise InputError(f"elements are nested more than {MAX_DEPTH} deep")
         outer = self._open[-1] if self._open else _Element()
@@ -262,6 +233,8 @@ class _Reader(HTMLParser):
             except InputError as error:
                 self._tolerate(error)
         self._open.append(element)
+        if tag in _EMPTY and not self._is_well_formed:
+            self._close()
 
     def _tag_fault(self, tag: str) -> str:
         """Returns why an element is unknown or cannot be here, or nothing."""
@@ -283,7 +256,7 @@ class _Reader(HTMLParser):
             language = self._value(self._language, "xml:lang", tag, element.language)
             element = element._replace(language=language)
         if name in ("p", "s", "speak"):
-            self._begin_block()
+            self.blocks.append([])
             self._parts_paragraphs |= name == "p" and not self._follows_break
         elif name == "break":
             self._add(TextRun("", break_s=self._break_s(attributes)))
@@ -301,11 +274,10 @@ class _Reader(HTMLParser):
     def _close(self) -> None:
         element = self._open.pop()
         if element.name in ("p", "s"):
-            self._begin_block()
+            self.blocks.append([])
             self._parts_paragraphs |= element.name == "p"
         elif element.name in _TEXT_ONLY:
-            content, self._content = self._content or "", None
-            shown = " ".join(content.split())
+            shown, self._content = " ".join((self._content or "").split()), None
             try:
                 self._add_spoken(element, shown)
             except InputError as error:
@@ -314,8 +286,7 @@ class _Reader(HTMLParser):
 
     def _add_text(self, text: str) -> None:
         if not self._open:
-            if text.strip():
-                shown = " ".join(text.split())[:40]
+            if shown := " ".join(text.split())[:40]:
                 self._warn(f"{shown!r} outside of <speak> is left out")
             return
         if self._content is not None:
@@ -327,8 +298,8 @@ class _Reader(HTMLParser):
         text = re.sub(r"\s+", " ", text)  # line breaks of a document have no meaning
         last = self.blocks[-1][-1] if self.blocks[-1] else TextRun("")
         if last.shown and not last.text.startswith("{") and (ending := _ENDING.match(text)):
-            joined = f"{last.text}{ending[0]}", f"{last.shown}{ending[0]}"
-            self.blocks[-1][-1] = last._replace(text=joined[0], shown=joined[1])
+            spoken, shown = last.text + ending[0], last.shown + ending[0]
+            self.blocks[-1][-1] = last._replace(text=spoken, shown=shown)
             text = text[ending.end() :]
         if text:
             self._add(TextRun(text, None, element.prosody, element.language))
@@ -349,7 +320,7 @@ class _Reader(HTMLParser):
         if block and is_text and run._replace(text="") == block[-1]._replace(text=""):
             before = block[-1].text
             added = run.text.lstrip() if before.endswith(" ") else run.text
-            block[-1] = run._replace(text=f"{before}{added}")
+            block[-1] = run._replace(text=before + added)
         elif block or run.text != " ":
             block.append(run)
 
@@ -358,7 +329,7 @@ class _Reader(HTMLParser):
         if element.name == "sub":
             spoken = self._required(element, "alias")
             before = next((run.text for run in reversed(self.blocks[-1]) if run.text.strip()), "")
-            if _MARK_AT_END.search(before) and not shown[:1].islower():
+            if re.search(r"[.!?…]\W*$", before) and not shown[:1].islower():
                 spoken = spoken[0].upper() + spoken[1:]  # as `shown`, it may begin a sentence
         elif not shown:
             raise InputError(f"nothing is in <{element.name}>")
@@ -366,8 +337,11 @@ class _Reader(HTMLParser):
             alphabet = element.attributes.get("alphabet", "ipa")
             spoken = self._value(partial(self._phones, element), "alphabet", alphabet, shown)
         else:
+            language = element.language or self._voice.language
+            in_english = self._voice.text.normalizer == "english" and is_english(language)
+            format = element.attributes.get("format", "")
+            say = partial(values.say_as, text=shown, format=format, in_english=in_english)
             meaning = self._required(element, "interpret-as")
-            say = partial(self._say_as, element, shown)
             spoken = self._value(say, "interpret-as", meaning, shown)
         self._add(TextRun(" ".join(spoken.split()), shown, element.prosody, element.language))
 
@@ -375,19 +349,9 @@ class _Reader(HTMLParser):
         if self._voice.text.phone_extractor == "letters":
             raise InputError("<phoneme>: this voice reads letters, and has no phones")
         written = self._required(element, "ph")
-        known, in_ipa = self._voice.known_phones, self._voice.text.has_espeak
+        in_ipa, known = self._voice.text.has_espeak, self._voice.known_phones
         phones = phones_of(written, alphabet, in_ipa=in_ipa, known=known)
         return f"{{{' '.join(phones)}}}"
-
-    def _say_as(self, element: _Element, shown: str, meaning: str) -> str:
-        language = element.language or self._voice.language
-        in_english = self._voice.text.normalizer == "english" and is_english(language)
-        format = element.attributes.get("format", "")
-        return values.say_as(meaning, shown, format, in_english=in_english)
-
-    def _begin_block(self) -> None:
-        if self.blocks[-1]:
-            self.blocks.append([])
 
     def _with_prosody(self, element: _Element, key: str, value: str) -> _Element:
         """Combines the prosody of an attribute with the prosody of the others and of parents."""

@@ -3,21 +3,22 @@
 import math
 import re
 from collections.abc import Callable, Collection
+from functools import partial
 
-from processors.text.normalisation import Rule
+from processors.text.normalisation import Rule, apply
 from processors.text.normalisation.dates import DATES, MONTHS, NAMES, TIMES
-from processors.text.normalisation.english import apply, say_signs
-from processors.text.normalisation.numbers import DIGITS, number, ordinal, year
+from processors.text.normalisation.english import say_signs
+from processors.text.normalisation.numbers import DIGITS, digit_by_digit, number, ordinal, year
 from processors.text.normalisation.quantities import PRICES
 from processors.text.passages import LONGEST_BREAK_S, ProsodyFactors, seconds
 from utils.errors import InputError
 
 # The recommendation leaves the meaning of the names to the voice.
-_RATES = {"x-slow": 0.5, "slow": 0.75, "medium": 1.0, "default": 1.0, "fast": 1.25, "x-fast": 1.5}
+_RATES = {"x-slow": 0.5, "slow": 0.75, "medium": 1, "default": 1, "fast": 1.25, "x-fast": 1.5}
 _PITCHES = {"x-low": 0.75, "low": 0.87, "medium": 1.0, "default": 1.0, "high": 1.15, "x-high": 1.33}
 _VOLUMES_DB = {
-    "silent": -math.inf, "x-soft": -12.0, "soft": -6.0, "medium": 0.0, "default": 0.0, "loud": 3.0,
-    "x-loud": 6.0,
+    "silent": -math.inf, "x-soft": -12, "soft": -6, "medium": 0, "default": 0, "loud": 3,
+    "x-loud": 6,
 }  # fmt: skip
 _NAMED = {  # by attribute
     "rate": {name: ProsodyFactors(duration=1 / rate) for name, rate in _RATES.items()},
@@ -31,16 +32,14 @@ _NAMED = {  # by attribute
     },
 }
 _OTHERS = {
-    "rate": ("a percentage, such as 80% or +20%",),
-    "pitch": ("a change, such as +10% or -2st",),
-    "volume": ("-60dB to +20dB",),
-}
+    "rate": "a percentage, such as 80% or +20%", "pitch": "a change, such as +10% or -2st",
+    "volume": "-60dB to +20dB", "time": f"a time up to {LONGEST_BREAK_S:g}s, such as 1.5s or 300ms",
+}  # fmt: skip
 _BREAKS_S = {
     "none": 0.0, "x-weak": 0.1, "weak": 0.25, "medium": 0.5, "strong": 0.75, "x-strong": 1.0,
 }  # fmt: skip
 PARAGRAPH_S = _BREAKS_S["strong"]
-_QUANTITY = re.compile(r"([+-]?)(\d{1,5}(?:\.\d{0,6})?|\.\d{1,6})(%|st|dB|m?s)")
-_LOOSE_QUANTITY = re.compile(r"([+-]?)(\d{1,5}(?:\.\d{0,6})?|\.\d{1,6})\s*([a-z%]*)")
+_NUMBER = r"([+-]?)(\d{1,5}(?:\.\d{0,6})?|\.\d{1,6})"
 _MEANINGS_ELSEWHERE = {
     "spell-out": "characters", "spell": "characters", "spellout": "characters",
     "verbatim": "characters", "letters": "characters", "character": "characters",
@@ -59,10 +58,9 @@ _FORMS = {
 
 
 def prosody(attribute: str, text: str) -> ProsodyFactors:
-    """Reads the prosody of a value of `rate`, `pitch`, `volume`, or of the `level` of emphasis.
+    """Reads a value of `rate`, `pitch`, `volume`, or of the `level` of emphasis.
 
-    A name, "80%" of the usual rate, a change of rate or pitch, "+20%", of pitch in semitones,
-    "-2st", or of volume, "-6dB".
+    A name, "80%" of the usual rate, or a change: "+20%", "-2st", "-6dB".
     """
     if text in _NAMED[attribute]:
         return _NAMED[attribute][text]
@@ -76,26 +74,23 @@ def prosody(attribute: str, text: str) -> ProsodyFactors:
         return ProsodyFactors(pitch=2 ** (min(number, 100) / 12))
     if (attribute, unit) == ("volume", "dB") and -60 <= number <= 20:
         return ProsodyFactors(gain=10 ** (number / 20))
-    raise InputError(_expected(attribute, text, *_NAMED[attribute], *_OTHERS.get(attribute, ())))
+    raise InputError(_expected(attribute, text, _NAMED[attribute]))
 
 
 def break_s(attribute: str, text: str) -> float:
     """Reads the seconds of a break, from its `strength`, or its `time`, "1.5s" or "300ms"."""
-    if attribute == "strength":
-        if text not in _BREAKS_S:
-            raise InputError(_expected(attribute, text, *_BREAKS_S))
+    if attribute == "strength" and text in _BREAKS_S:
         return _BREAKS_S[text]
     _, number, unit = _quantity(text)
     time_s = number / (1000 if unit == "ms" else 1)
-    if unit not in ("s", "ms") or not 0 <= time_s <= LONGEST_BREAK_S:
-        times = f"a time up to {LONGEST_BREAK_S:g}s, such as 1.5s or 300ms"
-        raise InputError(_expected(attribute, text, times))
-    return time_s
+    if attribute == "time" and unit in ("s", "ms") and 0 <= time_s <= LONGEST_BREAK_S:
+        return time_s
+    raise InputError(_expected(attribute, text, _BREAKS_S if attribute == "strength" else ()))
 
 
 def _quantity(text: str) -> tuple[str, float, str]:
     """Returns the sign, the signed number and the unit of a value; no unit if it is none."""
-    match = _QUANTITY.fullmatch(text)
+    match = re.fullmatch(rf"{_NUMBER}(%|st|dB|m?s)", text)
     return (match[1], float(match[1] + match[2]), match[3]) if match else ("", 0.0, "")
 
 
@@ -110,7 +105,7 @@ def mended(attribute: str, text: str) -> str:
         return "arpabet" if "arpabet" in text else ""
     if attribute == "xml:lang":
         return text.replace("_", "-")
-    quantity = _LOOSE_QUANTITY.fullmatch(text)
+    quantity = re.fullmatch(rf"{_NUMBER}\s*([a-z%]*)", text)
     sign, number, unit = quantity.groups() if quantity else ("", "nan", "")
     value = float(number)
     if attribute == "time" and not sign and (not unit or re.match(r"m?s|mil", unit)):
@@ -124,8 +119,9 @@ def mended(attribute: str, text: str) -> str:
     return f"{sign}{number}{unit.replace('db', 'dB')}"
 
 
-def _expected(attribute: str, text: str, *values: str) -> str:
-    return f"{attribute}: {text[:40]!r}; expected {', '.join(values)}"
+def _expected(attribute: str, text: str, names: Collection[str]) -> str:
+    others = [_OTHERS[attribute]] if attribute in _OTHERS else []
+    return f"{attribute}: {text[:40]!r}; expected {', '.join([*names, *others])}"
 
 
 def say_as(meaning: str, text: str, format: str, *, in_english: bool) -> str:
@@ -135,11 +131,10 @@ def say_as(meaning: str, text: str, format: str, *, in_english: bool) -> str:
     front end reads.
     """
     if meaning not in MEANINGS:
-        raise InputError(_expected("interpret-as", meaning, *MEANINGS))
+        raise InputError(_expected("interpret-as", meaning, MEANINGS))
     if format and meaning != "date":
         raise InputError(f"say-as: {meaning} has no format")
-    say = (_ENGLISH if in_english else _ANY_LANGUAGE).get(meaning)
-    if say is None:
+    if not (say := (_ENGLISH if in_english else _ANY_LANGUAGE).get(meaning)):
         raise InputError(f"say-as: {meaning} is for English only; write it in words")
     text = text.strip()
     fits = re.fullmatch(_FORMS.get(meaning, ".+"), text, re.ASCII | re.DOTALL)
@@ -159,10 +154,6 @@ def _characters(text: str) -> str:
     return " ".join(["Ay", *words[1:]] if words[:1] == ["A"] else words)  # not the article
 
 
-def _digits(text: str) -> str:
-    return " ".join(char for char in text if char.isdigit())
-
-
 def _telephone(text: str) -> str:
     """Reads digits in groups, with a pause between them."""
     groups = [" ".join(group) for group in re.findall(r"\d+", text)]
@@ -170,8 +161,7 @@ def _telephone(text: str) -> str:
 
 
 def _figures(text: str) -> str:
-    """Removes leading zeros of a number and the commas between thousands."""
-    return re.sub(r"^(-?)0+(?=\d)", r"\1", text).replace(",", "")
+    return re.sub(r"^(-?)0+(?=\d)|,", r"\1", text)  # no leading zeros, no commas
 
 
 def _in_words(figures: Callable[[str], str]) -> Callable[[str], str]:
@@ -180,14 +170,10 @@ def _in_words(figures: Callable[[str], str]) -> Callable[[str], str]:
     return lambda text: figures(text).translate(words)
 
 
-def _by_rules(rules: Collection[Rule]) -> Callable[[str], str]:
-    """Builds a reader of text that these rules of the normaliser put into words, without rest."""
-
-    def say(text: str) -> str:
-        spoken: str = apply(rules, text)
-        return "" if re.search(r"\d|[$£€¥]", spoken) or spoken == text else spoken
-
-    return say
+def _by_rules(rules: Collection[Rule], text: str) -> str:
+    """Reads a text that these rules of the normaliser put into words, without rest."""
+    spoken = apply(rules, text)
+    return "" if re.search(r"\d|[$£€¥]", spoken) or spoken == text else spoken
 
 
 def _date_in_figures(text: str, format: str) -> str:
@@ -197,27 +183,27 @@ def _date_in_figures(text: str, format: str) -> str:
         return ""
     parts = dict(zip(format, figures, strict=True))
     day, month = int(parts.get("d", 1)), int(parts.get("m", 1))
-    if not (1 <= day <= 31 and 1 <= month <= 12 and len(parts.get("y", "1")) <= 4):
+    if not (1 <= day <= 31 and 1 <= month <= 12):
         return ""
     spoken = [MONTHS[month - 1]] if "m" in parts else []
     spoken += [ordinal(str(day))] if "d" in parts else []
-    head = " ".join(spoken)
-    return ", ".join(filter(None, [head, year(parts["y"]) if "y" in parts else ""]))
+    years = [year(parts["y"])] if "y" in parts else []
+    return ", ".join([*filter(None, [" ".join(spoken)]), *years])
 
 
-_ENGLISH = {
+_ENGLISH: dict[str, Callable[[str], str]] = {
     "characters": _in_words(_characters),
-    "digits": _in_words(_digits),
+    "digits": digit_by_digit,
     "telephone": _in_words(_telephone),
     "cardinal": lambda text: number(_figures(text)),
     "ordinal": lambda text: ordinal(text.rstrip("stndrh")),
-    "date": _by_rules((*DATES, *NAMES)),
-    "time": _by_rules(TIMES),
-    "currency": _by_rules(PRICES),
+    "date": partial(_by_rules, (*DATES, *NAMES)),
+    "time": partial(_by_rules, TIMES),
+    "currency": partial(_by_rules, PRICES),
 }
 _ANY_LANGUAGE = {
     "characters": _spaced,
-    "digits": _digits,
+    "digits": lambda text: " ".join(filter(str.isdigit, text)),
     "telephone": _telephone,
     "cardinal": _figures,
 }

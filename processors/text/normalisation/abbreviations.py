@@ -2,11 +2,13 @@
 
 import re
 import string
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection
+from functools import partial
+from itertools import chain
 
 from processors.text.g2p import letter_name, lookup
-from processors.text.normalisation import rule
-from processors.text.normalisation.codes import CODED
+from processors.text.normalisation import apply, rule
+from processors.text.normalisation.notation import CODED
 from processors.text.normalisation.numbers import digit_by_digit
 
 _TITLES = {  # before a name
@@ -74,16 +76,11 @@ def _final_stop(match: re.Match[str]) -> str:
     return "." if match[0].endswith(".") and ends_text else ""
 
 
-def _from(table: dict[str, str]) -> Callable[[re.Match[str]], str]:
-    """Returns a replacement that expands the first group by a table and keeps its case."""
-
-    def say(match: re.Match[str]) -> str:
-        spoken = table[match[1].lower()]
-        if match[1][0].isupper():
-            spoken = spoken[0].upper() + spoken[1:]
-        return spoken + _final_stop(match)
-
-    return say
+def _expanded(table: dict[str, str], match: re.Match[str]) -> str:
+    """Expands the first group by a table and keeps its case."""
+    spoken = table[match[1].lower()]
+    first = spoken[0].upper() if match[1][0].isupper() else spoken[0]
+    return first + spoken[1:] + _final_stop(match)
 
 
 def _word_before(match: re.Match[str]) -> str:
@@ -139,22 +136,22 @@ ABBREVIATIONS = (
     rule(r"\b[Ee]\.\s?g\.,?", "for example,"),
     rule(r"\b[Ii]\.\s?e\.,?", "that is,"),
     rule(r"\bP\.\s?O\.(?!\w)", lambda m: "P O" + _final_stop(m)),
-    rule(rf"\b({_one_of(_WITHIN)})\.", _from(_WITHIN)),
+    rule(rf"\b({_one_of(_WITHIN)})\.", partial(_expanded, _WITHIN)),
     rule(r"(?<=\s)vs(?=\s)|(?<=[a-z]\s)v\.(?=\s[A-Z])", "versus"),
-    rule(rf"\b({_one_of(_NUMBERED)})\.\s?(?=\d)", lambda m: _from(_NUMBERED)(m) + " "),
+    rule(rf"\b({_one_of(_NUMBERED)})\.\s?(?=\d)", lambda m: _expanded(_NUMBERED, m) + " "),
     rule(
         rf"\b({_one_of(_REFERENCES)})\.\s?(?=\d|[IVXLC]+\b|[A-Z]\b)",
-        lambda m: _from(_REFERENCES)(m) + " ",
+        lambda m: _expanded(_REFERENCES, m) + " ",
     ),
     rule(rf"(?<=\s)({_capitals(_STREETS)})(?:\.|(?=,))(?!\s[A-Z][a-z])", _street),
     rule(rf"(?<=\s)(St|Ave|Blvd|Rd)\.(?=\s(?:{_OPENERS})\b)", _street),
     rule(rf"\b({_capitals(_TITLES)})\.\s?(?=[A-Z'])", lambda m: _TITLES[m[1].lower()] + " "),
-    rule(r"\b(Mr|Mrs|Ms|Drs?|Messrs)(?:\.|(?=\s[A-Z]))", _from(_TITLES)),
+    rule(r"\b(Mr|Mrs|Ms|Drs?|Messrs)(?:\.|(?=\s[A-Z]))", partial(_expanded, _TITLES)),
     rule(r"\b(MR|MRS|MS|DR)(?:\.\s?|\s)(?=[A-Z]{2})", lambda m: _TITLES[m[1].lower()] + " "),
     rule(r"\b(St)(?=\s[A-Z][a-z])", "Saint"),
     rule(r"(?<=\d\s)est\.(?=\))", "estimated"),
-    rule(rf"\b({_one_of(_ANYWHERE)})\.", _from(_ANYWHERE)),
-    rule(r"\b(Ltd|Inc|Corp|Jr|Sr)\b", _from(_ANYWHERE)),
+    rule(rf"\b({_one_of(_ANYWHERE)})\.", partial(_expanded, _ANYWHERE)),
+    rule(r"\b(Ltd|Inc|Corp|Jr|Sr)\b", partial(_expanded, _ANYWHERE)),
     rule(r"\bw/o\b", "without"),
     rule(r"\bw/\s?(?=\w)", "with "),
     rule(r"\bc/o\b", "care of"),
@@ -175,22 +172,16 @@ def _spell(token: str) -> bool:
         return False
     if token in _SPELT or not re.search(r"[AEIOUY]", token):
         return True
-    phones = lookup(token)
-    if phones is None:
+    if (phones := lookup(token)) is None:
         return len(token) <= 4
-    return _bare(phones) == _bare(phone for letter in token for phone in letter_name(letter) or ())
-
-
-def _bare(phones: Iterable[str]) -> str:
-    return " ".join(phone.rstrip("012") for phone in phones)
+    names = chain(*(letter_name(letter) or () for letter in token))
+    return [phone.rstrip("012") for phone in phones] == [phone.rstrip("012") for phone in names]
 
 
 def _acronym(match: re.Match[str], own_words: Collection[str]) -> str:
-    token, plural = match[1], match[2] or ""
-    if match[0].lower() in own_words or token.lower() in own_words or not _spell(token):
+    if any(word.lower() in own_words for word in (match[0], match[1])) or not _spell(match[1]):
         return match[0]
-    # "DVDs": the letter names take the plural.
-    return " ".join(token) + ("'s" if plural else "")
+    return " ".join(match[1]) + ("'s" if match[2] else "")  # the names of letters take the plural
 
 
 def _mixed(match: re.Match[str]) -> str:
@@ -204,18 +195,12 @@ def _mixed(match: re.Match[str]) -> str:
 
 def say_acronyms(text: str, own_words: Collection[str] = ()) -> str:
     """Spells acronyms, unless `own_words` has them or the text is mostly in capitals."""
-    if _is_shouted(text):
-        return text
-    for pattern, say in _JOINED:
-        text = pattern.sub(say, text)
-    return _ACRONYM.sub(lambda match: _acronym(match, own_words), text)
-
-
-def _is_shouted(text: str) -> bool:
     words = re.findall(r"[A-Za-z]{2,}", text)
     loud = [word for word in words if word.isupper()]
     n_words = sum(not _spell(word) and word not in _SPOKEN for word in loud)
-    return len(loud) > _SHOUTED_SHARE * len(words) and n_words > 1
+    if len(loud) > _SHOUTED_SHARE * len(words) and n_words > 1:
+        return text
+    return _ACRONYM.sub(lambda match: _acronym(match, own_words), apply(_JOINED, text))
 
 
 _ACRONYM = re.compile(r"(?<![\w'])([A-Z]{2,})('s|s)?(?!\w)")
@@ -225,39 +210,36 @@ _JOINED = (
     rule(r"\b([A-Z]+)&([A-Z]+)\b", lambda m: f"{' '.join(m[1])} and {' '.join(m[2])}"),
 )
 
-
 _SIGNS = {
     ".": "dot", "/": "slash", "-": "dash", "_": "underscore", "@": "at", ":": "colon",
     "?": "question mark", "=": "equals", "&": "and", "#": "hash", "%": "percent", "+": "plus",
     "~": "tilde", "\\": "backslash",
 }  # fmt: skip
-_DOMAINS = (
-    "com|org|net|edu|gov|mil|int|io|ai|co|uk|us|ca|au|de|fr|nl|eu|ch|info|biz|app|dev|tv|me|ly"
-)
-_HOST = rf"(?:[A-Za-z0-9-]+\.)+(?:{_DOMAINS})\b"
+_TLDS = "com|org|net|edu|gov|mil|int|io|ai|co|uk|us|ca|au|de|fr|nl|eu|ch|info|biz|app|dev|tv|me|ly"
+_SHORT_WORDS = ("my", "go", "we", "no", "do", "to", "is", "me")
+_HOST = rf"(?:[A-Za-z0-9-]+\.)+(?:{_TLDS})\b"
 
 
 def _address(text: str) -> str:
     """Reads an address part by part: "bbc.com/a1" is "B B C dot com slash A one"."""
-    parts = re.findall(r"[A-Za-z]+|\d+|[^A-Za-z\d\s]", text, re.ASCII)
-    return " ".join(_part(part) for part in parts if part.isalnum() or part in _SIGNS)
-
-
-def _part(part: str) -> str:
-    if part in _SIGNS:
-        return _SIGNS[part]
-    if part.isdigit():
-        return digit_by_digit(part)
-    word = " ".join(re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", part))  # "MyName": "My Name"
-    short = len(part) <= 2 and part.lower() not in ("my", "go", "we", "no", "do", "to", "is", "me")
-    if short or (len(part) <= 5 and not re.search("[aeiouy]", part.lower())):
-        return " ".join(part.upper())
-    return word if lookup(part) is None else part
+    said = []
+    for part in re.findall(r"[A-Za-z]+|\d+|[^A-Za-z\d\s]", text, re.ASCII):
+        is_short = len(part) <= 2 and part.lower() not in _SHORT_WORDS
+        if part.isdigit():
+            said.append(digit_by_digit(part))
+        elif not part.isalnum():
+            said += [_SIGNS[part]] if part in _SIGNS else []
+        elif is_short or (len(part) <= 5 and not re.search("[aeiouy]", part.lower())):
+            said.append(" ".join(part.upper()))
+        else:  # "MyName": "My Name"
+            words = [part] if lookup(part) else re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", part)
+            said += words
+    return " ".join(said)
 
 
 def _url(match: re.Match[str]) -> str:
     address = match["address"].rstrip(".,;:!?)\"'")
-    tail = match["address"][len(address) :]
+    tail = match["address"].removeprefix(address)
     apart = "" if match.string.startswith("'s", match.end()) else " "
     return f" {_address(address.rstrip('/'))}{tail}{apart}"
 
@@ -266,11 +248,9 @@ def _file(match: re.Match[str]) -> str:
     """Reads the name of a file, a module or a path ("node.js", "~/.bashrc") as an address is."""
     name = match["address"]
     first, second = [*name.split("."), ""][:2]
-    if first.isdigit() or first.lower() in _SHORTENED:  # "5.and", "etc.and"
-        return match[0]
-    if len(second) == 1 and (len(first) == 1 or second.isupper()):  # "i.e.this", "Ph.D.s"
-        return match[0]
-    return _url(match) if _PATH.search(name) else match[0]
+    is_sentence = first.isdigit() or first.lower() in _SHORTENED  # "5.and", "etc.and"
+    is_short = len(second) == 1 and (len(first) == 1 or second.isupper())  # "i.e.this", "Ph.D.s"
+    return match[0] if is_sentence or is_short or not _PATH.search(name) else _url(match)
 
 
 # a root; a dot before small letters, or capitals ("end.The" lacks a space)

@@ -56,15 +56,13 @@ def _era(match: re.Match[str]) -> str:
     return f"{first}{year(match['digits'])} {' '.join(match['era'].replace('.', ''))}"
 
 
-_WEEKDAY = r"(Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)"
+_DAYS = r"(Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)"
 _MONTH_DAY = r"(?P<month>0?[1-9]|1[0-2])/(?P<day>0?[1-9]|[12]\d|3[01])\b"
 _DATE_ENDS = r"(?=\s*(?:$|[.,;:!?)](?!\d)|(?:at|from|to|we|I|and|or|if|in)\b))"
 NAMES = (
+    rule(rf"\b{_DAYS}\.?\s?[-–]\s?{_DAYS}\b\.?", lambda m: f"{_whole(m[1])} to {_whole(m[2])}"),
     rule(
-        rf"\b{_WEEKDAY}\.?\s?[-–]\s?{_WEEKDAY}\b\.?", lambda m: f"{_whole(m[1])} to {_whole(m[2])}"
-    ),
-    rule(
-        rf"\b{_WEEKDAY}(?:\.|(?=,))(?=,?\s(?:[A-Z]|\d|the\b|night|morning|afternoon|evening))",
+        rf"\b{_DAYS}(?:\.|(?=,))(?=,?\s(?:[A-Z]|\d|the\b|night|morning|afternoon|evening))",
         lambda m: _whole(m[1]),
     ),
     rule(r"\b(Jan|Feb|Aug|Sept?|Oct|Nov|Dec)\.(?!\w)(?=\s*\S)", lambda m: _whole(m[1])),
@@ -81,7 +79,7 @@ DATES = (
         _numeric,
     ),
     rule(  # without a year, after a weekday or a preposition, and not before what a fraction is of
-        rf"\b(?:{_WEEKDAY}(?:[a-z]*day)?\.?,?|(?P<word>[Oo]n|[Dd]ue|[Uu]ntil|"
+        rf"\b(?:{_DAYS}(?:[a-z]*day)?\.?,?|(?P<word>[Oo]n|[Dd]ue|[Uu]ntil|"
         rf"[Bb]y(?=\s(?:0|1?\d/(?:1[3-9]|[23]\d)))))\s(?!9/11){_MONTH_DAY}{_DATE_ENDS}",
         lambda m: (
             f"{m['word'] or _whole(m[1]) + ','} {MONTHS[int(m['month']) - 1]} {ordinal(m['day'])}"
@@ -134,44 +132,37 @@ def _clock(match: re.Match[str]) -> str:
 
 def _half(match: re.Match[str]) -> str:
     """Says " A M" or " P M", with the full stop that also ended the sentence."""
-    if not match["half"]:
-        return ""
     rest = match.string[match.end() :]
     final = match[0].endswith(".") and re.match(r"[\"')\]]*(?:\s+[\"'(]?[A-Z]|\s*$)", rest)
-    return f" {match['half'].upper()} M" + ("." if final else "")
+    return f" {match['half'].upper()} M{'.' if final else ''}" if match["half"] else ""
 
 
-HALVES = (rule(r"\b(?P<half>[ap])\.\s?m\.", lambda m: _half(m).lstrip(), re.I),)
+HALVES = (rule(r"(?i)\b(?P<half>[ap])\.\s?m\.", lambda m: _half(m).lstrip()),)
 
 
 def _duration(match: re.Match[str]) -> str:
     """Says "2:03:59" as "two hours, three minutes and fifty-nine seconds"."""
     counts = match["amount"].split(":")
     units = ("hour", "minute", "second")[3 - len(counts) :]
-    parts = [
-        (number(n.lstrip("0")), unit)
-        for n, unit in zip(counts, units, strict=True)
-        if n.strip("0.")
-    ]
-    said = [f"{n} {unit}{'s' * (n != 'one')}" for n, unit in parts] or ["zero seconds"]
+    counted = {unit: count.lstrip("0") for unit, count in zip(units, counts, strict=True)}
+    said = [f"{number(n)} {unit}{'s' * (n != '1')}" for unit, n in counted.items() if n.strip("0.")]
+    said = said or ["zero seconds"]
     return match["before"] + " and ".join(filter(None, [", ".join(said[:-1]), said[-1]]))
 
 
 TIMES = (
     rule(
-        r"(?P<before>\b(?:in|took|takes|lasts?|lasted|length|duration|runtime|(?:time|record)\sof):?\s)"
+        r"(?i)(?P<before>\b(?:in|took|takes|lasts?|lasted|length|duration|runtime|(?:time|record)\sof):?\s)"
         r"(?P<amount>\d{1,2}:[0-5]\d:[0-5]\d(?:\.\d+)?|\d{1,2}:[0-5]\d\.\d+)(?![\d:]|\s?[ap]\.?m)",
         _duration,
-        re.I,
     ),
     rule(r"(?<=\bUTC|\bGMT)\s?[-–](?=\d)", " minus "),
-    rule(r"(?<=[\dm.])\s?[-–]\s?(?=\d{1,2}:\d\d|\d{1,2}\s?[ap]\.?m\b)", " to ", re.I),
+    rule(r"(?i)(?<=[\dm.])\s?[-–]\s?(?=\d{1,2}:\d\d|\d{1,2}\s?[ap]\.?m\b)", " to "),
     rule(
-        rf"(?<![\d:.])(?P<hour>[01]?\d|2[0-4])(?::|\.(?=\d\d\s?[ap]\.?m))(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d(?:\.\d+)?))?"
+        rf"(?i)(?<![\d:.])(?P<hour>[01]?\d|2[0-4])(?::|\.(?=\d\d\s?[ap]\.?m))(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d(?:\.\d+)?))?"
         rf"(?![\d:]){_HALF}?(?:\s?(?:h|hrs)\b|Z\b)?",
         _clock,
-        re.I,
     ),
-    rule(rf"(?<![\d:.,])(?P<hour>1[0-2]|[1-9])(?P<minute>)(?P<second>){_HALF}", _clock, re.I),
+    rule(rf"(?i)(?<![\d:.,])(?P<hour>1[0-2]|[1-9])(?P<minute>)(?P<second>){_HALF}", _clock),
     rule(r"(?<![\d:.])(\d+):(\d+)(?![\d:])", lambda m: f"{cardinal(m[1])} to {cardinal(m[2])}"),
 )

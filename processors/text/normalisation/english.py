@@ -6,12 +6,11 @@ Most texts have no digits, so they skip the rules of numbers.
 """
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from config.text import UnknownCharacters
-from processors.text.normalisation import Rule, rule
+from processors.text.normalisation import apply, rule
 from processors.text.normalisation.abbreviations import ABBREVIATIONS, ADDRESSES, say_acronyms
-from processors.text.normalisation.codes import CODES
 from processors.text.normalisation.dates import DATES, HALVES, NAMES, TIMES
 from processors.text.normalisation.foreign import to_ascii_letters
 from processors.text.normalisation.notation import NOTATION
@@ -48,25 +47,24 @@ _PUNCTUATION = (
     rule(r"(?<=[a-z]):(?=[a-z])", " "),
     rule(r"\s*(?:[–—―‒]|--+)\s*|\s-+\s|(?<=\w)-+\s(?=\w)", ", "),
     rule(r"(?<!\w)-+|-+(?!\w)", " "),
-    rule(rf"(?<!\w)'+(?!(?:{_ELIDED})\b)", " ", re.I),
+    rule(rf"(?i)(?<!\w)'+(?!(?:{_ELIDED})\b)", " "),
     rule(r"(?<![sSnN])'+(?!\w)|'{2,}", " "),
     rule(r"\.{2,}(?=[\s\"')\]]*\S)", ", "),
     rule(r"[^A-Za-z0-9\s,.;:?!'-]", " "),
 )
-_SHARPS = (rule(r"(?<!\w)([A-G])#(?![A-Za-z])", r"\1 sharp ", re.I),)  # C#, a note or a language
 _WRITTEN = {"!": "≠", "<": "≤", ">": "≥", "=": "=", "&": "&"}  # != and so on, by their first sign
-_OPERATORS = (  # of programs
+_OPERATORS = (  # of programs; C#, a note or a language
+    rule(r"(?i)(?<!\w)([A-G])#(?![A-Za-z])", r"\1 sharp "),
     rule(r"(?<![<>=!&])(?:[!<>=]=|&&)=?(?![<>=&])", lambda m: f" {_WRITTEN[m[0][0]]} "),
     rule(r"(?<=\d)\s?[-=]+>\s?(?=[$£€]?\d)", " to "),
     rule(r"(?<![<=-])[-=]+>(?!>)", ", "),
     rule(r"(?<![\w*])([A-Za-z]|\d+)( ?)\*\*\2(?=(?:-?\d+|[a-z])\b(?!\*))", r"\1^"),
 )
-_WITHOUT_DIGITS = (*ADDRESSES, *_SHARPS, *_OPERATORS, *HALVES, *NAMES, *ABBREVIATIONS, *ROMAN)
+_WITHOUT_DIGITS = (*ADDRESSES, *_OPERATORS, *HALVES, *NAMES, *ABBREVIATIONS, *ROMAN)
 _RULES = (
-    *ADDRESSES, *_SHARPS, *_OPERATORS, *CODES, *NOTATION, *BEFORE_NUMBERS, *DATES, *TIMES, *PRICES,
-    *UNITS, *HALVES, *NAMES, *ABBREVIATIONS, *ROMAN, *NUMBERS,
+    *ADDRESSES, *_OPERATORS, *NOTATION, *BEFORE_NUMBERS, *DATES, *TIMES, *PRICES, *UNITS,
+    *HALVES, *NAMES, *ABBREVIATIONS, *ROMAN, *NUMBERS,
 )  # fmt: skip
-_DIGIT = re.compile(r"[0-9]")
 _CAPITALS = re.compile(r"[A-Z]{2}|[A-Z]&[A-Z]|[a-z][A-Z]")  # what `say_acronyms` looks for
 _MARKUP = "~`*|_"  # read as words by some rules, otherwise without meaning
 
@@ -76,11 +74,8 @@ def normalise_english(
 ) -> str:
     """Writes English text in words ("Dr. Lee paid $5." becomes "Doctor Lee paid five dollars.").
 
-    Numbers are read the American way, without "and"; so are dates written in figures (month
-    first, unless the first number is over 12).
-
-    The result has words of a to z with apostrophes and hyphens, and the marks `, . ; : ? !`. Text
-    of only these is returned unchanged.
+    Numbers and dates in figures are read the American way: without "and", with the month first. The
+    result has words of a to z with apostrophes and hyphens, and the marks `, . ; : ? !`.
 
     Args:
         own_words: Words of a user lexicon in lower case; in capitals they are not acronyms.
@@ -96,17 +91,10 @@ def english_in_words(
     text = clean_characters(text)
     if not text.isascii():
         text = to_ascii_letters(text, unknown, own_words)
-    text = apply(_RULES if _DIGIT.search(text) else _WITHOUT_DIGITS, text)
+    text = apply(_RULES if re.search(r"[0-9]", text) else _WITHOUT_DIGITS, text)
     if _CAPITALS.search(text):
         text = say_acronyms(text, own_words)
     return say_signs(text)
-
-
-def apply(rules: Iterable[Rule], text: str) -> str:
-    """Applies rules in order."""
-    for pattern, say in rules:
-        text = pattern.sub(say, text)
-    return text
 
 
 def say_signs(text: str) -> str:
@@ -120,10 +108,9 @@ def has_name(sign: str) -> bool:
 
 
 def tidy_punctuation(text: str) -> str:
-    """Keeps only words, apostrophes, hyphens and single marks `, . ; : ? !`.
+    """Keeps only words, apostrophes, hyphens and single marks, the strongest of several in a row.
 
-    Quotes are removed; brackets, dashes and dots inside a sentence become commas; of several marks
-    in a row the strongest is kept.
+    Brackets, dashes and dots inside a sentence become commas.
     """
     text = apply(_PUNCTUATION, text)
     text = _CLUSTER.sub(lambda match: max(match[0], key=_STRENGTH.find) + " ", text)

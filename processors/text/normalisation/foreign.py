@@ -12,15 +12,12 @@ from processors.text.tokens import MINUS
 from utils.errors import InputError, ScriptError
 
 # Latin letters that Unicode does not decompose into a base letter and a mark.
-_LATIN = str.maketrans(
-    {
-        "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ø": "o", "Ø": "O", "ß": "ss", "ẞ": "SS",
-        "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ð": "th", "Ð": "Th", "þ": "th", "Þ": "Th",
-        "ı": "i", "ħ": "h", "Ħ": "H", "ŋ": "ng", "ə": "e", "ŧ": "t",
-    }
-)  # fmt: skip
+_LATIN = str.maketrans({
+    "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ø": "o", "Ø": "O", "ß": "ss", "ẞ": "SS",
+    "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ð": "th", "Ð": "Th", "þ": "th", "Þ": "Th",
+    "ı": "i", "ħ": "h", "Ħ": "H", "ŋ": "ng", "ə": "e", "ŧ": "t",
+})  # fmt: skip
 _UNIT_LETTERS = "μΩ"  # micro and ohm: the unit rules read them after a number
-_AFTER_NUMBER = re.compile(r"\d\s?[kMmGT]?$")
 
 # as they would be written in English: CMUdict has other words or sounds without the accents
 _RESPELT = {
@@ -33,9 +30,7 @@ _RESPELT = {
 _ACCENTED = re.compile(r"(?<![^\W\d_])[^\W\d_]*[^\x00-\x7f\W\d_][^\W\d_]*")
 _WORD = re.compile("[a-z]{2}")
 _SYMBOLS = re.compile("[Ͱ-Ͽἀ-῾]|[Α-Ω]{1,3}")
-_ACUTE = re.compile(r"ée?(s?)$")
 _AS_ACUTE = re.compile(r"(?:EY.|S IY.)(?: Z)?$")  # pronunciations that end as "é", or "fiancée"
-
 
 # signs that espeak-ng leaves out or misreads, as words of other languages than English
 _LATIN_MINUS = ("af", "bs", "da", "de", "en", "et", "hr", "id", "ms", "nb", "pl", "ro", "sl", "sv")
@@ -85,11 +80,11 @@ def to_ascii_letters(
 ) -> str:
     """Writes English text with letters a to z only: accents are removed, ligatures split.
 
-    A word that English speakers say by its accents is written as they say it ("résumé").
+    A word that English speakers say by its accents is written as they say it ("résumé"), unless
+    `own_words`, of a user lexicon in lower case, have it.
 
-    Args:
-        unknown: Whether letters of other scripts are spoken, left out, or a ScriptError.
-        own_words: Words of a user lexicon in lower case, which only lose their accents.
+    Raises:
+        ScriptError: For letters of other scripts, if `unknown` is "refuse".
     """
     text = _ACCENTED.sub(lambda match: _loan_word(match[0], own_words), text)
     if unknown != "refuse":
@@ -106,7 +101,7 @@ def _loan_word(word: str, own_words: Collection[str]) -> str:
     stem = lower.removesuffix("s")
     if lower in _RESPELT or stem in _RESPELT:
         respelt = _RESPELT.get(lower) or _RESPELT[stem] + "s"
-    elif (match := _ACUTE.search(lower)) and not _AS_ACUTE.search(
+    elif (match := re.search(r"ée?(s?)$", lower)) and not _AS_ACUTE.search(
         " ".join(lookup(bare) or lookup(bare.removesuffix("s")) or ())
     ):
         soft = re.sub("c$", "s", lower[: match.start()])
@@ -130,11 +125,13 @@ def in_latin(text: str, unknown: UnknownCharacters = "speak") -> str:
     for is_foreign, letters in groupby(text, is_foreign_letter):
         run = "".join(letters)
         end += len(run)
-        if not is_foreign or (run in _UNIT_LETTERS and _AFTER_NUMBER.search(written[-4:])):
+        if not is_foreign or (run in _UNIT_LETTERS and re.search(r"\d\s?[kMmGT]?$", written[-4:])):
             written += run
         elif unknown == "speak":
             if _SYMBOLS.fullmatch(run) and not _WORD.match(text, end):  # "Ωmega" is a word
-                written += "".join(f" {_greek_name(letter)} " for letter in run)
+                bare = (unicodedata.normalize("NFD", letter)[0] for letter in run)
+                names = (unicodedata.name(letter).split()[-1].lower() for letter in bare)
+                written += "".join(f" {name.replace('lamda', 'lambda')} " for name in names)
             else:
                 apart = " " * (unicodedata.category(run[0]) == "Lo")  # no script with capitals
                 written += f"{apart}{transliterated(run)}{apart}"
@@ -167,11 +164,6 @@ def transliterated(word: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", latin)
 
 
-def _greek_name(letter: str) -> str:
-    base = unicodedata.normalize("NFD", letter)[0]
-    return unicodedata.name(base).split()[-1].lower().replace("lamda", "lambda")
-
-
 def _ascii(char: str) -> str:
     category = unicodedata.category(char)
     if char.isascii() or char in _UNIT_LETTERS or category[0] not in "LMN":
@@ -189,17 +181,15 @@ def _ascii(char: str) -> str:
 def name_signs(text: str, language: str) -> str:
     """Replaces signs by words of the language; those without a word are left to espeak-ng.
 
-    A hyphen before a number, but not inside one, is a minus, and between two ascending numbers a
-    range.
+    A hyphen before a number is a minus, and between two ascending numbers a range.
     """
-    text = _RANGE.sub(partial(_named_range, _RANGE_WORDS.get(language.split("-")[0])), text)
-    text = _NEGATIVE.sub(MINUS, text)
+    code = language.split("-")[0]
+    text = _NEGATIVE.sub(MINUS, _RANGE.sub(partial(_named_range, _RANGE_WORDS.get(code)), text))
     for sign, words in _SIGN_WORDS.items():
-        if sign in text and (word := words.get(language.split("-")[0])):
-            text = text.replace(sign, f" {word} ")
+        text = text.replace(sign, f" {words[code]} " if code in words else sign)
     return " ".join(text.split())
 
 
 def _named_range(word: str | None, match: re.Match[str]) -> str:
     low, high = (float(number.replace(",", ".")) for number in match.groups())
-    return match[0] if word is None or low >= high else f"{match[1]} {word} {match[2]}"
+    return f"{match[1]} {word} {match[2]}" if word and low < high else match[0]

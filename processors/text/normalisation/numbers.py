@@ -6,6 +6,8 @@ with units.
 
 import re
 from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
 
 from processors.text.normalisation import rule
 
@@ -105,10 +107,8 @@ def quantity(text: str) -> str:
     """Spells out a number before a unit: "1,200", "-0.5", "1/2", "2 1/2" or "5-10"."""
     if match := re.fullmatch(r"(.*\d)\s?[-–]\s?(\d.*)", text):
         return f"{quantity(match[1])} to {quantity(match[2])}"
-    if match := re.fullmatch(r"(\d+) (\d+)/(\d+)", text):
-        return mixed(*match.groups())
-    if match := re.fullmatch(r"(\d+)/(\d+)", text):
-        return fraction(*match.groups())
+    if match := re.fullmatch(r"(?:(\d+) )?(\d+)/(\d+)", text):
+        return mixed(*match.groups()) if match[1] else fraction(*match.groups()[1:])
     return number(text)
 
 
@@ -132,7 +132,6 @@ def is_attribute(text: str, start: int) -> bool:
 
 
 _COUNTED = re.compile(r"\s+(?:(?!(?:was|is|as|has|its|his|this|always)\b)[a-z]+s|people)\b")
-_CALCULATED = re.compile(r"(?:[=+]|\bequals)\s*$")
 _DATED = re.compile(
     r"\b(?:in|of|since|by|from|to|the|until|till|before|after|year|and|between)\s+$", re.I
 )
@@ -165,20 +164,13 @@ def roman_value(numeral: str) -> int | None:
     if not numeral or not _WELL_FORMED.fullmatch(numeral):
         return None
     values = [_VALUES[letter] for letter in numeral]
-    return sum(
-        -value if value < following else value
-        for value, following in zip(values, [*values[1:], 0], strict=True)
-    )
+    return sum(-a if a < b else a for a, b in pairwise([*values, 0]))
 
 
-def _roman(say: Callable[[re.Match[str], str], str]) -> Callable[[re.Match[str]], str]:
-    """Returns a replacement for what a Roman numeral is part of, by its figures."""
-
-    def replace(match: re.Match[str]) -> str:
-        value = None if match["numeral"] in _LETTERS else roman_value(match["numeral"])
-        return match[0] if value is None else say(match, str(value))
-
-    return replace
+def _roman(say: Callable[[re.Match[str], str], str], match: re.Match[str]) -> str:
+    """Says what a Roman numeral is part of, by its figures."""
+    value = None if match["numeral"] in _LETTERS else roman_value(match["numeral"])
+    return match[0] if value is None else say(match, str(value))
 
 
 ROMAN = (
@@ -187,28 +179,22 @@ ROMAN = (
         rf"\b(?P<name>(?:{_RULERS})(?:\s(?:Paul|Philippe|Augustus|Alexander))?|"
         rf"(?:King|Queen|Pope|Emperor|Empress|Tsar|Czar|Prince)\s[A-Z][a-z]+)\s{_NUMERAL}"
         rf"(?P<possessive>'s)?\b{_NOT_PRONOUN}(?!')",
-        _roman(lambda m, n: f"{m['name']} the {ordinal(n)}{m['possessive'] or ''}"),
+        partial(_roman, lambda m, n: f"{m['name']} the {ordinal(n)}{m['possessive'] or ''}"),
     ),
     # not what an address says for "?": "question mark V equals"
     rule(
         rf"(?<!question )\b(?P<name>{_HEADINGS}|{_HEADINGS.lower()})\s{_NUMERAL}\b(?!')",
-        _roman(lambda m, n: f"{m['name']} {cardinal(n)}"),
+        partial(_roman, lambda m, n: f"{m['name']} {cardinal(n)}"),
     ),
     rule(
         rf"\b{_NUMERAL}(?:th)?(?=\s(?:century|centuries|dynasty)\b)",
-        _roman(lambda _, n: ordinal(n)),
+        partial(_roman, lambda _, n: ordinal(n)),
     ),
     rule(
         r"(?<![\w'.&-])(?P<numeral>[IVX]{2,}|M[MDCLXVI]{3,})\b(?!['&])",
-        _roman(lambda _, n: year_or_number(n)),
+        partial(_roman, lambda _, n: year_or_number(n)),
     ),
 )
-
-
-def _decade(digits: str) -> str:
-    """Says "1990s" as "nineteen nineties", "1800s" as "eighteen hundreds"."""
-    spelt = year(digits)
-    return spelt[:-1] + "ies" if spelt.endswith("y") else spelt + "s"
 
 
 def _coefficient(match: re.Match[str]) -> str:
@@ -231,15 +217,12 @@ def _range(match: re.Match[str]) -> str:
 def _bare(match: re.Match[str]) -> str:
     """Reads a whole number; four digits are a year, unless they count things."""
     digits, text = match[0], match.string
-    if _CALCULATED.search(text[max(0, match.start() - 12) : match.start()]):
+    if re.search(r"(?:[=+]|\bequals)\s*$", text[max(0, match.start() - 12) : match.start()]):
         return cardinal(digits)
     if is_year(digits) and digits[-2:] != "00" and _COUNTED.match(text, match.end()):
         dated = _DATED.search(text[max(0, match.start() - 12) : match.start()])
         return year(digits) if dated else cardinal(digits)
     return year_or_number(digits)
-
-
-_THOUSANDS = {"k": "thousand", "K": "thousand", "M": "million", "B": "billion"}
 
 
 def _sum(match: re.Match[str]) -> str:
@@ -307,8 +290,8 @@ NUMBERS = (
         r"(?<![\w.])([A-Z])\.(\d+)\b(?!\.\d)",
         lambda m: f"{m[1]} point {cardinal(m[2]) if len(m[2]) < 3 else digit_by_digit(m[2])}",
     ),
-    rule(r"(?<!\d,)\b(\d[\d,]*)(?:st|nd|rd|th)\b", lambda m: ordinal(m[1]), re.I),
-    rule(r"(?<![\w,.])'?(\d{1,3}0)'?s\b", lambda m: _decade(m[1])),
+    rule(r"(?i)(?<!\d,)\b(\d[\d,]*)(?:st|nd|rd|th)\b", lambda m: ordinal(m[1])),
+    rule(r"(?<![\w,.])'?(\d{1,3}0)'?s\b", lambda m: re.sub("y$", "ie", year(m[1])) + "s"),
     rule(r"(?<![\w.])'(\d\d)\b(?!')", lambda m: two_digits(m[1])),
     rule(r"(?<=\d)x\b(?!\s?[+=^]|\s[-−]\s|\s(?:squared|cubed|minus)\b)", _coefficient),
     rule(r"\b[A-Z]{2}(?=\d)|(?<=[A-Z]\d)[A-Z]{2}\b", lambda m: " ".join(m[0])),
@@ -320,6 +303,6 @@ NUMBERS = (
     rule(r"(?<!\w)\.(\d+)\b", lambda m: f"point {digit_by_digit(m[1])}"),
     rule(r"\b\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)", lambda m: number(m[0])),
     rule(r"\d+\.\d+", lambda m: number(m[0])),
-    rule(r"(?<=call )911\b|(?<=called )911\b|(?<=dial )911\b", "nine one one", re.I),
+    rule(r"(?i)(?<=call )911\b|(?<=called )911\b|(?<=dial )911\b", "nine one one"),
     rule(r"\d+", _bare),
 )

@@ -59,22 +59,19 @@ class _Currency(NamedTuple):
 
 
 _CURRENCIES_OF = {  # by their signs and codes
-    "$": _Currency("dollar", "dollars"),
-    "£ GBP": _Currency("pound", "pounds", "penny", "pence"),
-    "€ EUR": _Currency("euro", "euros"),
-    "¥ JPY": _Currency("yen", "yen", "sen", "sen"),
-    "₹ INR": _Currency("rupee", "rupees", "paisa", "paise"),
-    "₩": _Currency("won", "won"),
-    "₽": _Currency("ruble", "rubles", "kopeck", "kopecks"),
-    "CNY": _Currency("yuan", "yuan"),
-    "CHF": _Currency("Swiss franc", "Swiss francs", "centime", "centimes"),
-    "US$ USD": _Currency("US dollar", "US dollars"),
-    "C$ CA$ CAD": _Currency("Canadian dollar", "Canadian dollars"),
-    "A$ AU$ AUD": _Currency("Australian dollar", "Australian dollars"),
-    "NZ$": _Currency("New Zealand dollar", "New Zealand dollars"),
-    "HK$": _Currency("Hong Kong dollar", "Hong Kong dollars"),
+    "$": "dollar, dollars", "£ GBP": "pound, pounds, penny, pence", "€ EUR": "euro, euros",
+    "¥ JPY": "yen, yen, sen, sen", "₹ INR": "rupee, rupees, paisa, paise", "₩": "won, won",
+    "₽": "ruble, rubles, kopeck, kopecks", "CNY": "yuan, yuan",
+    "CHF": "Swiss franc, Swiss francs, centime, centimes", "US$ USD": "US dollar, US dollars",
+    "C$ CA$ CAD": "Canadian dollar, Canadian dollars",
+    "A$ AU$ AUD": "Australian dollar, Australian dollars",
+    "NZ$": "New Zealand dollar, New Zealand dollars", "HK$": "Hong Kong dollar, Hong Kong dollars",
+}  # fmt: skip
+_CURRENCIES = {
+    sign: _Currency(*names.split(", "))
+    for signs, names in _CURRENCIES_OF.items()
+    for sign in signs.split()
 }
-_CURRENCIES = {sign: name for signs, name in _CURRENCIES_OF.items() for sign in signs.split()}
 _MAGNITUDES = {
     "k": "thousand", "m": "million", "mn": "million", "mm": "million", "mio": "million",
     "b": "billion", "bn": "billion", "t": "trillion", "tn": "trillion", "trn": "trillion",
@@ -113,20 +110,19 @@ def _price(match: re.Match[str]) -> str:
 def _exact(amount: str, currency: _Currency) -> str:
     """Says "3.50" as "three dollars and fifty cents", "3.5" as "three point five dollars"."""
     whole, _, decimals = amount.partition(".")
-    whole = whole or "0"
     if decimals and len(decimals) != 2:
         return f"{number(amount)} {currency.plural}"
-    units = f"{cardinal(whole)} {currency.singular if whole == '1' else currency.plural}"
+    units = f"{cardinal(whole or '0')} {currency.singular if whole == '1' else currency.plural}"
     if not decimals.strip("0"):
         return units
-    parts = int(decimals)
-    change = f"{cardinal(str(parts))} {currency.part if parts == 1 else currency.parts}"
-    return change if whole.strip("0,") == "" else f"{units} and {change}"
+    parts = decimals.removeprefix("0")
+    change = f"{cardinal(parts)} {currency.part if parts == '1' else currency.parts}"
+    return f"{units} and {change}" if whole.strip("0,") else change
 
 
 PRICES = (
-    rule(r"(?<=\d[kmbn])\s?[-–]\s?(?=[$£€¥])", " to ", re.I),
-    rule(rf"(?P<sign>(?<!\w)-)?(?<![A-Z]){_SYMBOL}\s?{_AMOUNT}{_NOTE}", _price, re.I),
+    rule(r"(?i)(?<=\d[kmbn])\s?[-–]\s?(?=[$£€¥])", " to "),
+    rule(rf"(?i)(?P<sign>(?<!\w)-)?(?<![A-Z]){_SYMBOL}\s?{_AMOUNT}{_NOTE}", _price),
     rule(rf"(?P<sign>(?<![\w.])-)?(?<![\w.,]){_AMOUNT}\s?{_CODE}{_NOTE}", _price),
     rule(rf"\b({NUMBER})\s?¢", lambda m: f"{number(m[1])} cent{'s' * (m[1] != '1')}"),
     rule(r"(?<![\w.,])(\d{1,2})p\b(?!\.m)", lambda m: _exact(f"0.{m[1]:0>2}", _CURRENCIES["£"])),
@@ -166,17 +162,14 @@ def _measured(match: re.Match[str]) -> str:
     name += f" per {_NAMES[match['per']]}" if match["per"] else ""
     # A unit's own full stop may also end the sentence.
     final = "." if match[2][-1] == "." and not match.string[match.end() :].strip("\"') ") else ""
-    is_one = _at_most_one(amount)
-    single = is_one or is_attribute(match.string, match.start())
+    single = _at_most_one(amount) or is_attribute(match.string, match.start())
     return f"{quantity(amount)} {name if single else _plural(name)}{final}"
 
 
 def _feet(match: re.Match[str]) -> str:
     feet, inches = match[1], match[2]
-    spoken = f"{quantity(feet)} {'foot' if feet == '1' else 'feet'}"
-    if inches:
-        spoken += f" {quantity(inches)} inch{'es' * (inches != '1')}"
-    return spoken
+    rest = f" {quantity(inches)} inch{'es' * (inches != '1')}" if inches else ""
+    return f"{quantity(feet)} {'foot' if feet == '1' else 'feet'}{rest}"
 
 
 def _inches(match: re.Match[str]) -> str:

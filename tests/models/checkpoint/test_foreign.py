@@ -12,106 +12,67 @@ from models.checkpoint.importers import (
 )
 from utils.errors import InputError
 
-CHECKPOINT = ["manifest.json", "model.safetensors", "trainer_state.json", "training_state.pt"]
-
 AMPHION = hifigan_amphion.FILES
+OURS = "audio.json config.json lexicon.txt speakers.json stats.json vocabulary.json"
+STEP, OLDER = "checkpoints/step-100000000", "checkpoints/step-99999999"
+EPOCH, FIRST = "checkpoint/epoch-0125_step-0097902_loss-1.07", "checkpoint/epoch-0099_step-0077700"
+SPEECH = "hifigan_speech/checkpoint/epoch-0001_step-0000200_loss-1.0"
+FASTSPEECH2 = "LJSpeech/phone_pitches/statistics.json LJSpeech/phone_energys/statistics.json"
+REPOSITORIES = [  # files that are needed; those that training needs, too; others
+    (  # an experiment, as it is published, and as training left it
+        f"{OURS} model.safetensors",
+        "discriminator.safetensors",
+        ".gitattributes README.md model.pt result/a.json",
+    ),
+    (
+        f"{OURS} {STEP}/manifest.json {STEP}/model.safetensors {STEP}/trainer_state.json",
+        f"{STEP}/discriminator.safetensors",
+        f"{STEP}/training_state.pt log/events.out README.md {OLDER}/manifest.json "
+        f"{OLDER}/model.safetensors checkpoints/step-00000900/model.safetensors",
+    ),
+    (  # HiFi-GAN of Amphion: one large file; in a folder of the repository; in two formats
+        "args.json checkpoints/checkpoint checkpoints/step-0560000_loss-51.2373.pt",
+        "",
+        ".gitattributes README.md checkpoints/step-0090000_loss-60.1.pt",
+    ),
+    (
+        f"hifigan_speech/args.json {SPEECH}/pytorch_model.bin",
+        f"{SPEECH}/pytorch_model_1.bin",
+        "README.md hifigan_speech/log/a.json hifigan_speech/result/b.json",
+    ),
+    (f"args.json {EPOCH}/model.safetensors", "", f"{EPOCH}/pytorch_model.bin"),
+    *(  # FastSpeech 2 of Amphion
+        (
+            f"args.json lexicon/librispeech-lexicon.txt {EPOCH}/ckpts.json {EPOCH}/{weights} "
+            f"{FASTSPEECH2}",
+            "",
+            f"{EPOCH}/optimizer.bin {EPOCH}/scheduler.bin {EPOCH}/random_states_0.pkl "
+            f"{FIRST}_loss-1.2/ckpts.json {FIRST}_loss-1.2/{weights} "
+            "log/fs2/events.out.tfevents.1 result/single/test_pred.wav",
+        )
+        for weights in ("pytorch_model.bin", "model.safetensors")
+    ),
+    ("config.json g_02500000", "do_02500000", "g_00900000 do_00900000 a.wav"),
+    *(
+        (f"config.json {name}", "", "README.md generator_v1.zip generator.py")
+        for name in ("generator_v1", "generator_v1.0", "generator_all.pth.tar")
+    ),
+    ("config.yml model-150000.h5 stats.npy stats_f0.npy", "", "model-90000.h5"),
+    ("900000.pth.tar model.yaml preprocess.yaml stats.json", "", "800000.pth.tar"),
+    ("nvidia_fastpitch_210824.pt", "", "README.md waveglow.pt"),
+    ("a/nvidia_waveglow256.pt", "", "README.md log/x.png"),
+    ("checkpoint_WaveGlow_500.pt", "", "checkpoint_WaveGlow_50.pt"),
+    ("config.yaml pytorch_model.bin", "", "README.md"),  # Vocos
+]
 
 
-def ours(*more):
-    settings = ["audio.json", "config.json", "lexicon.txt", "speakers.json", "stats.json"]
-    return [".gitattributes", "README.md", "vocabulary.json", *settings, *more]
-
-
-def test_a_published_experiment_is_its_settings_and_its_weights():
-    names = ours("model.safetensors", "discriminator.safetensors", "model.pt", "result/a.json")
-    wanted = sorted(set(ours("model.safetensors")) - {".gitattributes", "README.md"})
-    assert needed_files(names)[0] == wanted
-    assert needed_files(names, for_training=True)[0] == sorted(
-        [*wanted, "discriminator.safetensors"]
-    )
-
-
-def test_of_an_experiment_as_training_left_it_the_newest_checkpoint_is_fetched():
-    steps = ["step-00000900", "step-100000000", "step-99999999"]
-    names = ours(*(f"checkpoints/{step}/{name}" for step in steps for name in CHECKPOINT))
-    names += ["checkpoints/step-100000000/discriminator.safetensors", "log/events.out"]
-    chosen = [name for name in needed_files(names)[0] if "/" in name]
-    assert chosen == [f"checkpoints/step-100000000/{name}" for name in CHECKPOINT[:3]]
-    chosen = needed_files(names, for_training=True)[0]
-    assert "checkpoints/step-100000000/discriminator.safetensors" in chosen
-    assert "checkpoints/step-100000000/training_state.pt" not in chosen
-
-
-def test_amphions_hifigan_as_published_is_one_large_file_and_its_settings():
-    newest = "checkpoints/step-0560000_loss-51.2373.pt"
-    names = [
-        ".gitattributes",
-        "README.md",
-        "args.json",
-        "checkpoints/checkpoint",
-        "checkpoints/step-0090000_loss-60.1.pt",
-        newest,
-    ]
-    assert needed_files(names)[0] == ["args.json", "checkpoints/checkpoint", newest]
-
-
-@pytest.mark.parametrize("weights", ["pytorch_model.bin", "model.safetensors"])
-def test_amphions_fastspeech2_as_published_comes_with_its_statistics(weights):
-    newest = "checkpoint/epoch-0125_step-0097902_loss-1.074404"
-    older = "checkpoint/epoch-0099_step-0077700_loss-1.2"
-    state = ["ckpts.json", "optimizer.bin", "scheduler.bin", "random_states_0.pkl", weights]
-    names = [
-        "args.json",
-        "LJSpeech/phone_pitches/statistics.json",
-        "LJSpeech/phone_energys/statistics.json",
-        "lexicon/librispeech-lexicon.txt",
-        *(f"{folder}/{name}" for folder in (newest, older) for name in state),
-        "log/fs2/events.out.tfevents.1",
-        "result/single/test_pred.wav",
-    ]
-    assert needed_files(names)[0] == [
-        "LJSpeech/phone_energys/statistics.json",
-        "LJSpeech/phone_pitches/statistics.json",
-        "args.json",
-        f"{newest}/ckpts.json",
-        f"{newest}/{weights}",
-        "lexicon/librispeech-lexicon.txt",
-    ]
-
-
-def test_an_experiment_in_a_folder_of_the_repository():
-    folder = "hifigan_speech/checkpoint/epoch-0001_step-0000200_loss-1.0"
-    names = [
-        "README.md",
-        "hifigan_speech/args.json",
-        "hifigan_speech/log/a.json",
-        "hifigan_speech/result/b.json",
-        f"{folder}/pytorch_model.bin",
-        f"{folder}/pytorch_model_1.bin",
-    ]
-    wanted = ["hifigan_speech/args.json", f"{folder}/pytorch_model.bin"]
-    assert needed_files(names)[0] == sorted(wanted)
-    trained = needed_files(names, for_training=True)[0]
-    assert trained == sorted([*wanted, f"{folder}/pytorch_model_1.bin"])
-
-
-def test_of_one_checkpoint_in_two_formats_the_safe_one_is_fetched():
-    folder = "checkpoint/epoch-0001_step-0000200_loss-1.0"
-    names = ["args.json", f"{folder}/model.safetensors", f"{folder}/pytorch_model.bin"]
-    assert needed_files(names)[0] == ["args.json", f"{folder}/model.safetensors"]
-
-
-def test_the_authors_hifigan_is_its_newest_generator():
-    names = ["config.json", "g_02500000", "g_00900000", "do_02500000", "do_00900000", "a.wav"]
-    assert needed_files(names)[0] == ["config.json", "g_02500000"]
-    trained = needed_files(names, for_training=True)[0]
-    assert trained == ["config.json", "do_02500000", "g_02500000"]
-
-
-@pytest.mark.parametrize("name", ["generator_v1", "generator_v1.0", "generator_all.pth.tar"])
-def test_a_generator_that_was_published_under_a_name(name):
-    names = ["config.json", name, "README.md", "generator_v1.zip", "generator.py"]
-    assert needed_files(names)[0] == ["config.json", name]
+@pytest.mark.parametrize(("needed", "training", "others"), REPOSITORIES)
+def test_the_newest_checkpoint_and_its_settings_are_fetched(needed, training, others):
+    names = f"{others} {training} {needed}".split()
+    files, weights = needed_files(names)
+    assert files == sorted(needed.split())
+    assert weights == "" if "audio.json" in files else weights in files
+    assert needed_files(names, for_training=True)[0] == sorted(f"{needed} {training}".split())
 
 
 @pytest.mark.parametrize(
@@ -119,26 +80,12 @@ def test_a_generator_that_was_published_under_a_name(name):
     [
         (["config.json", "generator_v1", "generator_v2"], "generator_v1, generator_v2"),
         (["args.json", "a/model.safetensors", "b/pytorch_model.bin"], "a, b"),
+        (["a/waveglow256.pt", "a/my_waveglow.pt"], "a/my_waveglow.pt, a/waveglow256.pt"),
     ],
 )
 def test_of_several_models_none_is_guessed(names, listed):
     with pytest.raises(InputError, match=rf"several models in it \({listed}\)"):
         needed_files(names)
-
-
-def test_tensorflowtts_fastspeech2_comes_with_its_statistics():
-    names = ["config.yml", "model-150000.h5", "model-90000.h5", "stats.npy", "stats_f0.npy"]
-    assert needed_files(names)[0] == [name for name in names if "90000" not in name]
-
-
-def test_ming024s_fastspeech2_comes_with_its_yaml_files():
-    names = ["900000.pth.tar", "800000.pth.tar", "model.yaml", "preprocess.yaml", "stats.json"]
-    assert needed_files(names)[0] == [
-        "900000.pth.tar",
-        "model.yaml",
-        "preprocess.yaml",
-        "stats.json",
-    ]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
-import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from huggingface_hub import ModelCard
@@ -14,13 +14,13 @@ from models.checkpoint.history import (
     card_text,
     history_of,
     licences_of,
-    notes_in,
     update_card,
     write_card,
 )
 from preprocessors.manifest import Origin
 from tests.models.training.small_tasks import write_voice_config
 from utils.errors import InputError
+from utils.files import write_json
 
 FOUND = History(
     hours={"mini": 0.5},
@@ -33,10 +33,14 @@ FOUND = History(
 HUB = "org/name@" + "0" * 40
 
 
-def test_a_history_comes_back(tmp_path):
+def test_a_history_comes_back_without_what_was_measured_on_other_weights(tmp_path):
     FOUND.save(tmp_path)
     assert History.load(tmp_path) == FOUND
     assert History.load(tmp_path / "none") == History()
+    assert FOUND.at(4) == FOUND.at(None) == FOUND
+    other = FOUND.at(2)
+    assert (other.step, other.losses) == (2, {})
+    assert other.hours == FOUND.hours
 
 
 @pytest.mark.parametrize(
@@ -55,35 +59,24 @@ def test_something_else_of_that_name_is_refused(tmp_path, text, message):
         History.load(tmp_path)
 
 
-def test_other_weights_do_not_get_what_was_measured_on_these():
-    assert FOUND.at(4) == FOUND.at(None) == FOUND
-    other = FOUND.at(2)
-    assert (other.step, other.losses) == (2, {})
-    assert other.hours == FOUND.hours
-
-
-def test_hours_and_the_origin_of_mels_are_from_the_report_of_stage_1(tmp_path, config):
-    (tmp_path / "a").mkdir()
-    report = {"hours": 23.9, "utterances": 3}
-    (tmp_path / "a" / "report.json").write_text(json.dumps(report))
-    folders = [tmp_path / "a", tmp_path / "b"]
-    assert history_of(config, folders) == History(hours={"a": 23.9})
-    (tmp_path / "a" / "report.json").write_text(json.dumps({**report, "mels_from": "my_voice"}))
-    assert history_of(config, folders) == History(hours={"a": 23.9}, mels_from="my_voice")
-    origin = {"spoken_by": "Toy 1", "licence": ""}
-    (tmp_path / "a" / "report.json").write_text(json.dumps({**report, "origin": origin}))
-    expected = History(hours={"a": 23.9}, origins={"a": Origin("Toy 1")})
-    assert history_of(config, folders) == expected
-    expected.save(tmp_path)
-    assert History.load(tmp_path) == expected
-
-
-@pytest.fixture
-def config():
-    class TwoDatasets:
-        dataset = ("a", "b")
-
-    return TwoDatasets()
+@pytest.mark.parametrize(
+    ("report", "expected"),
+    [
+        ({}, {}),
+        ({"mels_from": "my_voice"}, {"mels_from": "my_voice"}),
+        (
+            {"origin": {"spoken_by": "Toy 1", "licence": ""}},
+            {"origins": {"a": Origin("Toy 1")}},
+        ),
+    ],
+)
+def test_hours_and_origins_are_from_the_report_of_stage_1(tmp_path, report, expected):
+    write_json(tmp_path / "a" / "report.json", {"hours": 23.9, "utterances": 3} | report)
+    config = SimpleNamespace(dataset=("a", "b"))
+    history = history_of(config, [tmp_path / "a", tmp_path / "b"])
+    assert history == History(hours={"a": 23.9}, **expected)
+    history.save(tmp_path)
+    assert History.load(tmp_path) == history
 
 
 @pytest.fixture
@@ -113,6 +106,8 @@ def test_the_header_is_what_the_hub_reads(voice):
     header = header_of(card_text(replace(voice, history=history)))
     assert header["license"] == "cc-by-4.0"
     assert header["base_model"] == "org/name"
+    config = replace(voice.config, model_type='A: "b"\n---')  # nothing breaks the header
+    assert header_of(card_text(replace(voice, config=config)))["tags"][2] == 'a: "b"\n---'
 
 
 def test_a_model_of_generated_data_names_no_corpus(voice):
@@ -142,8 +137,7 @@ def test_the_table_says_what_it_was_made_of(voice):
 def test_a_vocoders_card_says_whose_mels_it_saw_and_how_to_use_it(voice):
     config = replace(voice.config, task="vocoder", model_type="HiFiGAN")
     history = History(mels_from="my_voice, 900 updates", initialised_from="v2, 100 updates")
-    card = replace(voice, name="org/v2", config=config, history=history)
-    text = card_text(card)
+    text = card_text(replace(voice, name="org/v2", config=config, history=history))
     assert header_of(text)["tags"] == ["vocoder", "arion", "hifigan"]
     assert "language" not in header_of(text)
     assert "| mels | predicted by my_voice, 900 updates from the true durations" in text
@@ -161,44 +155,41 @@ def test_an_imported_models_card_says_whose_it_is_and_what_was_left_out(voice):
     assert "| not imported | a; b |" in text
 
 
-def test_a_licence_that_is_not_given_is_unknown(voice):
-    preprocess = replace(voice.config.preprocess, corpus={"b": CorpusConfig(licence="CC0")})
-    config = replace(voice.config, dataset=("a", "b"), preprocess=preprocess)
-    assert licences_of(config, History()) == {"a": "", "b": "CC0"}
-    text = card_text(replace(voice, config=config))
-    assert "a, licence of the recordings: unknown; b, licence of the recordings: CC0" in text
+CC0, PROGRAM = CorpusConfig(licence="CC0"), Origin("Toy 1", "apache-2.0")
 
 
-def test_a_corpus_that_a_program_spoke_has_its_name_and_licence_unless_the_config_has_one(voice):
-    program = Origin("Toy 1", "apache-2.0")
-    config = replace(voice.config, dataset=("a", "b"))
-    card = replace(voice, config=config, history=History(hours={"a": 2.0}, origins={"a": program}))
-    spoken = "a, 2.00 hours, spoken by Toy 1, licence of the recordings: apache-2.0"
-    text = card_text(card)
-    assert f"| data | {spoken}; b, licence of the recordings: unknown |" in text
-    assert header_of(text)["recordings_license"] == ["apache-2.0"]
-    corpora = {"a": CorpusConfig(licence="CC0")}
-    config = replace(config, preprocess=replace(config.preprocess, corpus=corpora))
-    assert licences_of(config, card.history) == {"a": "CC0", "b": ""}
-
-
-def test_a_program_that_spoke_a_corpus_of_a_published_name_does_not_get_its_licence(voice):
-    config = replace(voice.config, dataset=("LJSpeech",))
-    history = History(origins={"LJSpeech": Origin("Toy 1", "")})
-    assert licences_of(config, History()) == {"LJSpeech": "public domain"}
-    assert licences_of(config, history) == {"LJSpeech": ""}
-    assert "datasets" not in header_of(card_text(replace(voice, config=config, history=history)))
-
-
-def test_nothing_that_a_user_names_breaks_the_header(voice):
-    config = replace(voice.config, model_type='A: "b"\n---')
-    assert header_of(card_text(replace(voice, config=config)))["tags"][2] == 'a: "b"\n---'
+@pytest.mark.parametrize(
+    ("corpora", "origins", "licences"),
+    [
+        ({"b": CC0}, {}, {"a": "", "b": "CC0"}),
+        ({}, {"a": PROGRAM}, {"a": "apache-2.0", "b": ""}),
+        ({"a": CC0}, {"a": PROGRAM}, {"a": "CC0", "b": ""}),
+        ({}, {}, {"LJSpeech": "public domain"}),
+        # the licence of the published corpus is not that of a program's corpus of the same name
+        ({}, {"LJSpeech": Origin("Toy 1", "")}, {"LJSpeech": ""}),
+    ],
+)
+def test_licences_are_those_of_the_config_or_of_the_program_that_spoke_a_corpus(
+    voice, corpora, origins, licences
+):
+    preprocess = replace(voice.config.preprocess, corpus=corpora)
+    config = replace(voice.config, dataset=tuple(licences), preprocess=preprocess)
+    history = History(hours=dict.fromkeys(origins, 2.0), origins=origins)
+    text = card_text(replace(voice, config=config, history=history))
+    assert licences_of(config, history) == licences
+    datasets = []
+    for name, licence in licences.items():
+        spoken = ", 2.00 hours, spoken by Toy 1" if name in origins else ""
+        datasets.append(f"{name}{spoken}, licence of the recordings: {licence or 'unknown'}")
+    assert f"| data | {'; '.join(datasets)} |" in text
+    assert header_of(text).get("recordings_license", []) == [*filter(None, licences.values())]
+    assert ("datasets" in header_of(text)) == ("LJSpeech" in licences and not origins)
 
 
 def test_notes_are_kept_when_the_card_is_written_again(voice, tmp_path):
     write_card(tmp_path, voice)
     path = tmp_path / "README.md"
-    assert notes_in(path).startswith("The licence of the recordings")
+    assert "\n## Notes\n\nThe licence of the recordings" in path.read_text()
     path.write_text(path.read_text() + "\n## More\n\nAnna has agreed.\n")
     write_card(tmp_path, replace(voice, history=History(step=901)))
     text = path.read_text()

@@ -5,13 +5,12 @@ import shutil
 import pytest
 import torch
 from huggingface_hub import ModelCard, constants
-from safetensors.torch import load_file, save, save_file
+from safetensors.torch import load_file, save_file
 
 from config.schema import InferenceConfig
 from models.base.registry import config_of, find_model, load_config
-from models.checkpoint.folders import fault_of, write_checkpoint
+from models.checkpoint.folders import fault_of
 from models.checkpoint.history import History
-from models.checkpoint.importers import hifigan_authors
 from models.checkpoint.loading import load_model
 from models.checkpoint.publish import (
     convert_to_experiment,
@@ -21,9 +20,9 @@ from models.checkpoint.publish import (
 )
 from models.synthesizer.vocoders import open_vocoder
 from models.training.initialisation import initialise
-from models.vocoder.hifigan.config import DiscriminatorConfig
 from modules.layers.normalisation import fold
 from tests.models.checkpoint.importers.hifigan_originals import (
+    DISCRIMINATOR,
     SIZES,
     folded,
     random_generator,
@@ -33,7 +32,13 @@ from tests.models.checkpoint.importers.hifigan_originals import (
 from tests.models.checkpoint.importers.hifigan_originals import synthesise as synthesise_mel
 from tests.models.vocoder.small_hifigan import MEL, make_gan
 from tests.utils.hub_server import OWNER, READER
-from tests.worlds.experiments import trained_vocoder, trained_voice
+from tests.worlds.experiments import (
+    average_weights,
+    edit_config,
+    mel_of,
+    trained_vocoder,
+    trained_voice,
+)
 from utils.config_tree import overridden
 from utils.errors import InputError
 from utils.files import write_json
@@ -41,10 +46,7 @@ from utils.hub import Target
 
 TARGET = Target("org/voice")
 SCORES = {  # as stage 4 writes it
-    "confidence": 0.95,
-    "utterances": 9,
-    "seconds": 40.5,
-    "vocoder": "/models/v2",
+    **{"confidence": 0.95, "utterances": 9, "seconds": 40.5, "vocoder": "/models/v2"},
     "scores": {
         "mel_l1": {"unit": "nat", "better": "lower", "mean": 0.25, "low": 0.2, "high": 0.3, "n": 9},
         "pesq": {"unit": "", "better": "higher", "mean": 3.5, "low": None, "high": None, "n": 1},
@@ -52,8 +54,7 @@ SCORES = {  # as stage 4 writes it
     "skipped": {},
 }
 
-SCALE_CHANNELS = (4, 16, 16, 32, 16, 16, 16)
-SMALL = {"period_channels": (2, 4, 4, 6, 6), "scale_channels": SCALE_CHANNELS}
+OVERRIDES = [f"model.discriminator.{name}={list(n)}" for name, n in DISCRIMINATOR.items()]
 
 
 @pytest.fixture
@@ -72,20 +73,12 @@ def owner(monkeypatch, hub):
     return hub
 
 
-def send(experiment, target=TARGET, *, dry_run=False, licence="mit", with_discriminators=False):
-    publish(
-        experiment,
-        target,
-        licence=licence,
-        with_discriminators=with_discriminators,
-        dry_run=dry_run,
-    )
+def send(experiment, target=TARGET, *, licence="mit", **flags):
+    publish(experiment, target, licence=licence, **flags)
 
 
-def synthesise(model):
-    phones = torch.tensor([model.vocabulary.ids(["<sil>", "AA1", "S", "<.>"])])
-    durations = torch.tensor([[2, 3, 1, 2]])
-    return model.network.infer(phones, torch.tensor([4]), durations=durations).mel
+def card_of(hub, repository="org/voice"):
+    return hub.files(repository)["README.md"].decode()
 
 
 def test_a_published_model_gives_the_same_samples_by_its_name(owner, voice):
@@ -96,17 +89,9 @@ def test_a_published_model_gives_the_same_samples_by_its_name(owner, voice):
         *("README.md", "history.json", ".gitattributes"),
     }
     model = load_model("org/voice")
-    assert torch.equal(synthesise(model), synthesise(load_model(voice)))
+    assert torch.equal(mel_of(model), mel_of(load_model(voice)))
     assert model.speakers == load_model(voice).speakers
     assert model.origin == f"org/voice@{owner.repos['org/voice'].refs['main']}"
-
-
-def test_a_vocoder_sounds_the_same_by_its_name(owner, vocoder):
-    send(vocoder, Target("org/vocoder"))
-    mel = torch.randn(1, MEL.n_mels, 12)
-    before = load_model(vocoder).network.infer(mel)
-    assert torch.equal(load_model("org/vocoder").network.infer(mel), before)
-    assert "discriminator.safetensors" not in owner.files("org/vocoder")
 
 
 def test_discriminators_go_up_when_asked_and_come_down_for_training_alone(owner, vocoder):
@@ -122,58 +107,38 @@ def test_discriminators_go_up_when_asked_and_come_down_for_training_alone(owner,
     # without them, those of other weights would stay behind
     send(vocoder, Target("org/vocoder"))
     assert "discriminator.safetensors" not in owner.files("org/vocoder")
+    mel = torch.randn(1, MEL.n_mels, 12)
+    wavs = (load_model(name).network.infer(mel) for name in (vocoder, "org/vocoder"))
+    assert torch.equal(*wavs)
 
 
-def test_the_checkpoint_that_was_given_goes_up(owner, voice):
-    older = voice / "checkpoints" / "step-00000002"
-    send(older)
-    assert torch.equal(synthesise(load_model("org/voice")), synthesise(load_model(older)))
-    card = owner.files("org/voice")["README.md"].decode()
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_the_checkpoint_that_was_given_or_the_newest_whole_one_goes_up(owner, voice, is_damaged):
+    given = older = voice / "checkpoints" / "step-00000002"
+    if is_damaged:
+        given, newest = voice, voice / "checkpoints" / "step-00000004" / "model.safetensors"
+        newest.write_bytes(newest.read_bytes()[:-1])
+    send(given)
+    assert torch.equal(mel_of(load_model("org/voice")), mel_of(load_model(older)))
+    card = card_of(owner)
     assert "for 2 updates." in card
     assert "| validation |" not in card, "that was measured on the newest weights"
 
 
-@pytest.fixture
-def averaged(voice):
-    """A checkpoint whose raw weights are three times their average."""
-    checkpoint = voice / "checkpoints" / "step-00000004"
-    weights = load_file(checkpoint / "model.safetensors")
-    raw = save({name: 3 * tensor for name, tensor in weights.items()})
-    files = {p.name: p.read_bytes() for p in checkpoint.iterdir() if p.name != "manifest.json"}
-    write_checkpoint(checkpoint.parent, 4, files | {"raw_model.safetensors": raw})
-    write_config(voice, "train", ema_decay=0.9)
-    return voice
-
-
-def write_config(voice, section, **changes):
-    plain = json.loads((voice / "config.json").read_text())
-    plain[section] |= changes
-    write_json(voice / "config.json", plain)
-
-
 @pytest.mark.parametrize("ema", [True, False])
-def test_of_averaged_weights_those_used_for_synthesis_go_up(owner, averaged, ema):
-    write_config(averaged, "inference", ema=ema)
-    send(averaged)
+def test_of_averaged_weights_those_used_for_synthesis_go_up(owner, voice, ema):
+    edit_config(average_weights(voice), inference={"ema": ema})
+    send(voice)
     assert "raw_model.safetensors" not in owner.files("org/voice")
-    published, local = load_model("org/voice"), load_model(averaged)
-    assert torch.equal(synthesise(published), synthesise(local))
+    published, local = load_model("org/voice"), load_model(voice)
+    assert torch.equal(mel_of(published), mel_of(local))
     assert local.weights.name == ("model.safetensors" if ema else "raw_model.safetensors")
-    assert ("moving average" in owner.files("org/voice")["README.md"].decode()) == ema
+    assert ("moving average" in card_of(owner)) == ema
     with pytest.raises(InputError, match="published models do not have it"):
         load_model("org/voice", overrides=["inference.ema=false"])
-
-
-def test_raw_weights_are_no_network_for_training(averaged):
+    # raw weights are no network for training
     with pytest.raises(InputError, match="no networks for --with_discriminators"):
-        send(averaged, with_discriminators=True)
-
-
-def test_a_checkpoint_that_is_not_whole_does_not_go_up(owner, voice):
-    newest = voice / "checkpoints" / "step-00000004" / "model.safetensors"
-    newest.write_bytes(newest.read_bytes()[:-1])
-    send(voice)
-    assert "for 2 updates" in owner.files("org/voice")["README.md"].decode()
+        send(voice, with_discriminators=True)
 
 
 def test_the_same_again_makes_no_commit_and_a_change_makes_one(owner, voice, caplog):
@@ -208,11 +173,11 @@ def test_scores_of_stage_4_are_published_with_the_weights_they_are_of(owner, voi
     write_json(voice / "result" / "scores.json", SCORES)
     send(voice)
     listed = "| scores | mel_l1 0.25 nat (9 utterances); pesq 3.5 (1 utterances); vocoder"
-    assert f"{listed} v2 |" in owner.files("org/voice")["README.md"].decode()
+    assert f"{listed} v2 |" in card_of(owner)
     assert json.loads(owner.files("org/voice")["scores.json"])["vocoder"] == "v2"
     send(voice / "checkpoints" / "step-00000002")
     assert "scores.json" not in owner.files("org/voice")
-    assert "mel_l1" not in owner.files("org/voice")["README.md"].decode()
+    assert "mel_l1" not in card_of(owner)
 
 
 @pytest.mark.parametrize("report", [3, {}, {"scores": {"mcd": 3}}, {"scores": {}}])
@@ -226,24 +191,22 @@ def test_a_branch_is_made_and_main_is_left_alone(owner, voice):
     owner.publish("org/voice", {"README.md": b"---\n---\nold"})
     send(voice, TARGET._replace(branch="v2"))
     assert owner.files("org/voice") == {"README.md": b"---\n---\nold"}
-    assert torch.equal(synthesise(load_model("org/voice@v2")), synthesise(load_model(voice)))
+    assert torch.equal(mel_of(load_model("org/voice@v2")), mel_of(load_model(voice)))
     send(voice, TARGET._replace(branch="v2"))
 
 
 def test_private_means_private(owner, voice, monkeypatch):
-    send(voice, TARGET._replace(private=True))
+    private = TARGET._replace(private=True)
+    send(voice, private)
     assert owner.repos["org/voice"].private
-    send(voice, TARGET._replace(private=True))
+    send(voice, private)
+    owner.publish("org/public", {"README.md": b""})
+    with pytest.raises(InputError, match=r"^org/public: exists and is public; make it private"):
+        send(voice, private._replace(repository="org/public"))
+    assert owner.files("org/public") == {"README.md": b""}
     monkeypatch.setenv("HF_TOKEN", READER)
     with pytest.raises(InputError, match="neither a local folder nor a repository"):
         load_model("org/voice")
-
-
-def test_nothing_goes_into_a_public_repository_that_should_be_private(owner, voice):
-    owner.publish("org/voice", {"README.md": b""})
-    with pytest.raises(InputError, match=r"^org/voice: exists and is public; make it private"):
-        send(voice, TARGET._replace(private=True))
-    assert owner.files("org/voice") == {"README.md": b""}
 
 
 def test_a_dry_run_lists_the_files_without_a_request(hub, voice, caplog):
@@ -251,14 +214,13 @@ def test_a_dry_run_lists_the_files_without_a_request(hub, voice, caplog):
         send(voice, dry_run=True)
     assert hub.asked == []
     size = (voice / "checkpoints/step-00000004/model.safetensors").stat().st_size
-    assert any(
-        line.split() == ["model.safetensors", f"{size / 1e3:.1f}", "kB"] for line in caplog.messages
-    )
+    expected = ["model.safetensors", f"{size / 1e3:.1f}", "kB"]
+    assert expected in [line.split() for line in caplog.messages]
     assert "--dry_run: nothing was sent to org/voice" in caplog.text
 
 
 def test_no_file_holds_a_path_of_this_machine(owner, voice):
-    write_config(voice, "preprocess", processed_dir=str(voice.parent / "data"))
+    edit_config(voice, preprocess={"processed_dir": str(voice.parent / "data")})
     config = json.loads((voice / "config.json").read_text())
     send(voice)
     for name, content in owner.files("org/voice").items():
@@ -292,7 +254,7 @@ def test_the_card_names_the_repository_and_the_licence_and_keeps_the_notes(owner
     readme = voice / "README.md"
     readme.write_text(readme.read_text() + "Anna has agreed.\n")
     send(voice, licence="cc-by-4.0")
-    text = owner.files("org/voice")["README.md"].decode()
+    text = card_of(owner)
     assert ModelCard(text).data.license == "cc-by-4.0"
     assert json.loads(owner.files("org/voice")["history.json"])["licence"] == "cc-by-4.0"
     assert "# voice\n" in text
@@ -304,9 +266,7 @@ def test_unknown_licences_are_warned_of(hub, voice, caplog):
     send(voice, licence=None, dry_run=True)
     assert "no --license: the card says that the licence of the weights is unknown" in caplog.text
     assert "unknown licence of the recordings of mini: set preprocess.corpus.mini" in caplog.text
-    config = json.loads((voice / "config.json").read_text())
-    config["preprocess"]["corpus"] = {"mini": {"licence": "public domain"}}
-    (voice / "config.json").write_text(json.dumps(config))
+    edit_config(voice, preprocess={"corpus": {"mini": {"licence": "public domain"}}})
     caplog.clear()
     send(voice, dry_run=True)
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
@@ -324,9 +284,8 @@ def test_an_imported_model_keeps_its_story(owner, voice):
     shutil.rmtree(voice / "checkpoints")
     History(imported_from="FastSpeech 2 of somebody", step=97902).save(voice)
     send(voice)
-    card = owner.files("org/voice")["README.md"].decode()
-    assert "FastSpeech 2 of somebody" in card
-    assert "| updates | 97902 |" in card
+    assert "FastSpeech 2 of somebody" in card_of(owner)
+    assert "| updates | 97902 |" in card_of(owner)
 
 
 @pytest.mark.parametrize(
@@ -345,18 +304,16 @@ def test_what_cannot_go_is_refused(owner, voice, change, message):
     assert owner.repos == {}
 
 
-def test_without_a_token_nothing_is_sent(hub, voice):
+def test_without_a_token_that_may_write_nothing_is_sent(hub, voice, monkeypatch):
     with pytest.raises(InputError, match=r"^org/voice: .*login with a token that has write access"):
         send(voice)
     assert hub.asked == []
-
-
-def test_a_token_that_may_not_write(hub, voice, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", READER)
-    with pytest.raises(InputError, match=r"^org/voice: the request to the Hub failed: .*rights"):
+    message = r"^org/voice: the request to the Hub failed: .*rights"
+    with pytest.raises(InputError, match=message):
         send(voice)
     hub.publish("org/voice", {"README.md": b""})
-    with pytest.raises(InputError, match=r"^org/voice: the request to the Hub failed: .*rights"):
+    with pytest.raises(InputError, match=message):
         send(voice)
 
 
@@ -368,9 +325,8 @@ def test_offline_nothing_is_sent(owner, voice, monkeypatch):
 
 def test_weights_that_the_hub_does_not_take(owner, voice, monkeypatch):
     monkeypatch.setattr("tests.utils.hub_server.sha256", lambda _: "another")
-    with pytest.raises(
-        InputError, match=r"^org/voice: the request to the Hub failed: .*than announced"
-    ):
+    message = r"^org/voice: the request to the Hub failed: .*than announced"
+    with pytest.raises(InputError, match=message):
         send(voice)
     assert set(owner.files("org/voice")) == {".gitattributes"}
 
@@ -399,34 +355,27 @@ def test_weights_too_large_for_16_bits_are_not_exported(vocoder, tmp_path):
     tensors["conv_post.bias"] = torch.tensor([1e6])
     save_file(tensors, weights)
     with pytest.raises(InputError, match=r"conv_post\.bias holds numbers too large for 16 bits"):
-        export_experiment(
-            weights.parent, tmp_path / "out", "exported", licence="mit", weights="fp16"
-        )
-
-
-def test_an_export_leaves_a_folder_with_content_alone(voice, tmp_path):
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match="mine exists and is not empty"):
-        export_experiment(voice, tmp_path / "mine", "exported", licence="mit")
-    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
+        export_experiment(weights.parent, tmp_path / "out", "out", licence="mit", weights="fp16")
 
 
 @pytest.fixture
-def source(tmp_path, monkeypatch):
+def source(tmp_path, small_discriminator):
     """A generator of 100 steps with its scale discriminators, smaller than the published ones."""
-    sizes = DiscriminatorConfig(**SMALL)
-    monkeypatch.setattr(hifigan_authors, "DiscriminatorConfig", lambda: sizes)
     folder = write_authors(tmp_path / "source", random_generator(SIZES))
     with pytest.warns(FutureWarning, match="weight_norm"):
-        discriminators = scale_discriminators(SCALE_CHANNELS)
+        discriminators = scale_discriminators()
     torch.save({"msd": discriminators.state_dict(), "optim_g": {}}, folder / "do_00000100")
     return folder
 
 
-def test_the_experiment_gives_the_samples_of_the_checkpoint(tmp_path, source):
-    target = tmp_path / "made" / "hifigan"
-    convert_to_experiment(str(source), target)
+@pytest.fixture
+def target(tmp_path, source):
+    """The experiment that it becomes."""
+    convert_to_experiment(str(source), tmp_path / "made" / "hifigan")
+    return tmp_path / "made" / "hifigan"
+
+
+def test_the_experiment_gives_the_samples_of_the_checkpoint(source, target):
     before, after = load_model(source), load_model(target)
 
     torch.manual_seed(1)
@@ -436,30 +385,31 @@ def test_the_experiment_gives_the_samples_of_the_checkpoint(tmp_path, source):
     assert torch.equal(after.network.infer(mel), before.network.infer(mel))
     assert (after.config, after.assets) == (before.config, before.assets)
     for reference in (source, target):
-        vocoder = open_vocoder(reference, before.mel).load(
-            InferenceConfig(vocoder_precision="fp32"), "cpu"
-        )
+        precision = InferenceConfig(vocoder_precision="fp32")
+        vocoder = open_vocoder(reference, before.mel).load(precision, "cpu")
         assert torch.equal(vocoder.infer(mel), before.network.infer(mel))
 
 
-def test_the_experiment_is_an_ordinary_one(tmp_path, source):
-    convert_to_experiment(str(source), tmp_path / "hifigan")
-    names = {path.name for path in (tmp_path / "hifigan").iterdir()}
+def test_the_experiment_is_an_ordinary_one_and_its_parts_are_logged(tmp_path, source, caplog):
+    folder = tmp_path / "hifigan"
+    with caplog.at_level(logging.INFO):
+        convert_to_experiment(str(source), folder)
 
-    assert names == {
-        "README.md",
-        "audio.json",
-        "manifest.json",
-        "config.json",
-        "discriminator.safetensors",
-        "history.json",
-        "model.safetensors",
+    assert {path.name for path in folder.iterdir()} == {
+        *("README.md", "audio.json", "manifest.json", "config.json", "history.json"),
+        *("discriminator.safetensors", "model.safetensors"),
     }
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
-    assert load_config(tmp_path / "hifigan" / "config.json").model_type == "HiFiGAN"
-    json.loads((tmp_path / "hifigan" / "config.json").read_text())
-    assert len({path.stat().st_mode for path in (tmp_path / "hifigan").iterdir()}) == 1
-    card = (tmp_path / "hifigan" / "README.md").read_text()
+    assert load_config(folder / "config.json").model_type == "HiFiGAN"
+    json.loads((folder / "config.json").read_text())
+    assert len({path.stat().st_mode for path in folder.iterdir()}) == 1
+    kind = "HiFi-GAN of its authors (g_* with config.json)"
+    assert f"found: {kind}: {source / 'g_00000100'}" in caplog.text
+    n_tensors = len(random_generator(SIZES))
+    assert f"used: {n_tensors} tensors in model.safetensors" in caplog.text
+    assert "used: 80 tensors in discriminator.safetensors" in caplog.text
+    assert "not used: do_00000100: optim_g" in caplog.text
+    card = (folder / "README.md").read_text()
     assert "HiFi-GAN trained by its authors' implementation (jik876/hifi-gan), g_00000100" in card
     assert "| updates | 100 |" in card
     assert "| not imported | do_00000100: optim_g |" in card
@@ -479,14 +429,10 @@ def test_tensors_that_share_memory_or_lie_turned_in_it_are_written(tmp_path):
     assert torch.equal(turned, state["conv_post.weight_v"])
 
 
-def test_fine_tuning_starts_the_same_from_both(tmp_path, source):
-    convert_to_experiment(str(source), tmp_path / "hifigan")
-    config = load_config(
-        tmp_path / "hifigan" / "config.json",
-        [f"model.discriminator.{name}={list(value)}" for name, value in SMALL.items()],
-    )
+def test_fine_tuning_starts_the_same_from_both(source, target):
+    config = load_config(target / "config.json", OVERRIDES)
     states = []
-    for reference in (source, tmp_path / "hifigan"):
+    for reference in (source, target):
         torch.manual_seed(5)
         assets = load_model(reference).assets
         task = find_model("vocoder", "hifigan").task.build(config, assets)
@@ -496,10 +442,8 @@ def test_fine_tuning_starts_the_same_from_both(tmp_path, source):
 
         assert {name.split(".")[0] for name in transfer.new} == {"mpd"}
         assert transfer.dropped == []
-        changed = {
-            n.split(".")[0] for n, t in discriminators.items() if not torch.equal(t, fresh[n])
-        }
-        assert changed == {"msd"}
+        changed = [n for n, tensor in discriminators.items() if not torch.equal(tensor, fresh[n])]
+        assert {name.split(".")[0] for name in changed} == {"msd"}
         states.append(discriminators | task.networks["generator"].state_dict())
 
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
@@ -515,11 +459,7 @@ def test_fine_tuning_does_not_start_from_a_discriminator_that_broke(source):
     discriminators["discriminators.1.convs.0.bias"][0] = torch.inf
     torch.save({"msd": discriminators}, path)
     model = load_model(source)
-    config = config_of(
-        overridden(
-            model.tree, [f"model.discriminator.{name}={list(n)}" for name, n in SMALL.items()]
-        )
-    )
+    config = config_of(overridden(model.tree, OVERRIDES))
     task = find_model("vocoder", "hifigan").task.build(config, model.assets)
 
     with pytest.raises(InputError, match=r"infinity or NaN in msd\.discriminators\.1\.convs\.0\.b"):
@@ -539,26 +479,16 @@ def test_a_folded_export_can_be_trained_on(tmp_path):
     assert transfer.new == ["network discriminator"]
 
 
-def test_found_used_and_unused_parts_are_logged(tmp_path, source, caplog):
-    with caplog.at_level(logging.INFO):
-        convert_to_experiment(str(source), tmp_path / "hifigan")
-    n_tensors = len(random_generator(SIZES))
-
-    assert f"found: HiFi-GAN of its authors (g_* with config.json): {source / 'g_00000100'}" in (
-        caplog.text
-    )
-    assert f"used: {n_tensors} tensors in model.safetensors" in caplog.text
-    assert "used: 80 tensors in discriminator.safetensors" in caplog.text
-    assert "not used: do_00000100: optim_g" in caplog.text
-
-
-def test_a_folder_that_holds_something_is_left_alone(tmp_path, source):
+def test_a_folder_that_holds_something_is_left_alone(tmp_path, source, vocoder):
     target = tmp_path / "hifigan"
     target.mkdir()
     (target / "note").write_text("mine")
 
-    with pytest.raises(InputError, match=r"hifigan exists and is not empty: choose another name"):
+    message = r"hifigan exists and is not empty: choose another name"
+    with pytest.raises(InputError, match=message):
         convert_to_experiment(str(source), target)
+    with pytest.raises(InputError, match=message):
+        export_experiment(vocoder, target, "exported", licence="mit")
     assert [path.name for path in target.iterdir()] == ["note"]
     (target / "note").unlink()
     convert_to_experiment(str(source), target)
@@ -575,12 +505,12 @@ def test_a_broken_checkpoint_leaves_nothing(tmp_path, source):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["source"]
 
 
-def test_only_checkpoints_of_others_are_imported(tmp_path, source):
-    convert_to_experiment(str(source), tmp_path / "hifigan")
-
+def test_only_checkpoints_of_others_are_imported(tmp_path, target):
     (tmp_path / "empty").mkdir()
-    for reference in (tmp_path / "hifigan", tmp_path / "empty"):
+    for reference in (target, tmp_path / "empty"):
         with pytest.raises(InputError, match="no checkpoint of another project that can be read"):
             convert_to_experiment(str(reference), tmp_path / "again")
     with pytest.raises(InputError, match="no such file or folder"):
         convert_to_experiment(str(tmp_path / "missing"), tmp_path / "again")
+    with pytest.raises(InputError, match="source: not an experiment; first import a checkpoint of"):
+        export_experiment(tmp_path / "source", tmp_path / "again", "again", licence="mit")

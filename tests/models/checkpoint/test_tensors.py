@@ -1,9 +1,7 @@
 import copy
 import hashlib
-import os
 import pickle
 from collections import OrderedDict
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,18 +17,9 @@ from models.checkpoint.tensors import (
     read_tensors,
     weights_digest,
 )
+from tests.models.checkpoint.importers.reading import Command
 from utils.arrays import read_pickled
 from utils.errors import InputError
-
-
-class Command:
-    """Runs a command where it is unpickled."""
-
-    def __init__(self, marker: Path) -> None:
-        self.marker = marker
-
-    def __reduce__(self):
-        return os.system, (f"touch {self.marker}",)
 
 
 def old_format(value, path):
@@ -56,7 +45,10 @@ def test_a_file_that_would_run_a_command_is_refused_and_runs_nothing(tmp_path, s
     marker, path = tmp_path / "marker", tmp_path / "g"
     save({"generator": {"a": [1.0]}, "extra": Command(marker)}, path)
 
-    with pytest.raises(InputError, match=r"g: refused: it names \w+\.system, which is no tensor"):
+    message = (
+        r"g: refused: it names \w+\.system, which is no tensor and might run code; nothing of "
+    )
+    with pytest.raises(InputError, match=rf"{message}it was run; ask its author"):
         read_pickled(path)
     assert not marker.exists()
 
@@ -108,15 +100,18 @@ def test_the_prefix_of_a_parallel_run_is_dropped_where_all_have_it():
     assert named_tensors({"module.a": one, "b": one}, "x").keys() == {"module.a", "b"}
 
 
-def test_what_is_not_tensors_by_name_is_refused():
-    with pytest.raises(InputError, match=r"^g: generator: expected tensors by name, found list"):
-        named_tensors([torch.ones(1)], "g: generator")
-    with pytest.raises(InputError, match="'a' is of type int, expected a tensor"):
-        named_tensors({"a": 1}, "g")
-    with pytest.raises(InputError, match="found dict"):
-        named_tensors({}, "g")
-    with pytest.raises(InputError, match=r"^g: 1 is of type Tensor, expected a tensor by name"):
-        named_tensors({1: torch.ones(1)}, "g")
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([torch.ones(1)], "expected tensors by name, found list"),
+        ({}, "expected tensors by name, found dict"),
+        ({"a": 1}, "'a' is of type int, expected a tensor by name"),
+        ({1: torch.ones(1)}, "1 is of type Tensor, expected a tensor by name"),
+    ],
+)
+def test_what_is_not_tensors_by_name_is_refused(value, message):
+    with pytest.raises(InputError, match=f"^g: generator: {message}"):
+        named_tensors(value, "g: generator")
 
 
 def test_what_does_not_fill_a_network_is_listed_by_kind():
@@ -152,10 +147,8 @@ def test_infinity_and_nan_are_found_at_any_place():
 def test_a_digest_depends_on_every_tensor_its_name_and_its_type():
     network = nn.Linear(2, 2)
     before = weights_digest(network)
-    content = b"".join(
-        name.encode() + tensor.numpy().tobytes()
-        for name, tensor in (("bias", network.bias.detach()), ("weight", network.weight.detach()))
-    )
+    weights = ((name, getattr(network, name).detach()) for name in ("bias", "weight"))
+    content = b"".join(name.encode() + tensor.numpy().tobytes() for name, tensor in weights)
     assert before == hashlib.sha256(content).hexdigest()
     assert weights_digest(copy.deepcopy(network)) == before
     assert weights_digest(network.bfloat16()) != before
@@ -191,7 +184,6 @@ def test_scales_that_fit_no_rows_are_refused(tmp_path, shape):
     else:
         packed["rows.int8_scales"] = torch.ones(shape)
     save_file(packed, tmp_path / "w.safetensors")
-    with pytest.raises(
-        InputError, match=r"w\.safetensors: rows\.int8_scales does not fit its weights"
-    ):
+    message = r"w\.safetensors: rows\.int8_scales does not fit its weights"
+    with pytest.raises(InputError, match=message):
         read_tensors(tmp_path / "w.safetensors")

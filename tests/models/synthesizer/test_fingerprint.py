@@ -34,36 +34,27 @@ def test_the_same_voice_in_another_folder_has_the_same_fingerprint(folder, tmp_p
     assert digest(tmp_path / "moved") != digest(folder)
 
 
-@pytest.mark.parametrize(
-    "override",
-    [
+def test_settings_and_vocoders_that_change_the_speech_change_the_fingerprint(folder, tmp_path):
+    overrides = (
         "inference.griffin_lim_iterations=5",
         "inference.sentence_pause_s=0.5",
         "inference.max_phones=20",
         "preprocess.text.normalizer=none",
-    ],
-)
-def test_a_setting_that_changes_the_speech_changes_the_fingerprint(folder, override):
-    assert digest(folder, None, override) != digest(folder)
+    )
+    one = make_vocoder(tmp_path / "one")
+    two = make_vocoder(tmp_path / "two", dataclasses.replace(MelConfig(), f_max=7600.0))
+    digests = {digest(folder), digest(folder, one), digest(folder, two, resample=True)}
+    digests |= {digest(folder, None, override) for override in overrides}
+    assert len(digests) == 3 + len(overrides)
 
 
-def test_other_weights_have_another_fingerprint(folder, tmp_path):
+def test_other_weights_and_other_code_have_another_fingerprint(folder, tmp_path, monkeypatch):
+    before = digest(folder)
     shutil.copytree(folder, tmp_path / "v")
     weights = load_file(tmp_path / "v" / "model.safetensors")
     weights["mel_linear.bias"] += 1e-6
     save_file(weights, tmp_path / "v" / "model.safetensors")
-    assert digest(tmp_path / "v") != digest(folder)
-
-
-def test_another_vocoder_has_another_fingerprint(folder, tmp_path):
-    one = make_vocoder(tmp_path / "one")
-    two = make_vocoder(tmp_path / "two", dataclasses.replace(MelConfig(), f_max=7600.0))
-    digests = {digest(folder), digest(folder, one), digest(folder, two, resample=True)}
-    assert len(digests) == 3
-
-
-def test_code_that_changed_changes_the_fingerprint(folder, monkeypatch):
-    before = digest(folder)
+    assert digest(tmp_path / "v") != before
     monkeypatch.setattr("models.synthesizer.fingerprint._code_digest", lambda: "other code")
     assert digest(folder) != before
 

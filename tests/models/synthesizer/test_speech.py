@@ -16,8 +16,7 @@ from models.synthesizer.speech import (
     faded_out,
     faded_pieces,
     join,
-    warn_if_rushed,
-    warn_if_silent,
+    warn_if_untrained,
 )
 from modules.mel import MelConfig
 from processors.records import SpokenText, TimedPhone, TimedWord, Word
@@ -31,21 +30,17 @@ def saved() -> Speech:
 
 
 @pytest.mark.parametrize("suffix", [".wav", ".flac", ".ogg", ".mp3"])
-def test_speech_is_saved_in_the_format_of_its_name(tmp_path, suffix):
-    speech = replace(saved(), sample_rate=16000)
-    speech.save(tmp_path / "new" / f"speech{suffix}")
-    info = soundfile.info(tmp_path / "new" / f"speech{suffix}")
-    assert info.samplerate == 16000
-    assert f".{info.format.lower()}" == suffix
-    if suffix in (".wav", ".flac"):
-        wav, _ = soundfile.read(tmp_path / "new" / f"speech{suffix}", dtype="float32")
-        assert np.abs(wav - speech.wav).max() < 1 / 32000
-
-
-def test_a_file_of_speech_holds_its_tag(tmp_path):
+def test_speech_is_saved_with_its_tag_in_the_format_of_its_name(tmp_path, suffix):
+    path = tmp_path / "new" / f"speech{suffix}"
     for tag in ("Synthetic speech; model: choir", ""):
-        replace(saved(), tag=tag).save(tmp_path / "a.wav")
-        assert soundfile.SoundFile(tmp_path / "a.wav").comment == tag
+        speech = replace(saved(), sample_rate=16000, tag=tag)
+        speech.save(path)
+        with soundfile.SoundFile(path) as file:
+            assert file.samplerate == 16000
+            assert f".{file.format.lower()}" == suffix
+            if suffix in (".wav", ".flac"):
+                assert file.comment == tag
+                assert np.abs(file.read(dtype="float32") - speech.wav).max() < 1 / 32000
 
 
 def test_an_unknown_audio_format_names_those_there_are(tmp_path):
@@ -57,10 +52,8 @@ def test_an_unknown_audio_format_names_those_there_are(tmp_path):
 
 
 def test_a_notebook_shows_a_player_of_the_wav():
-    speech = saved()
-    encoded = re.fullmatch(
-        r'<audio controls src="data:audio/wav;base64,(.+)"></audio>', speech._repr_html_()
-    )
+    speech, player = saved(), r'<audio controls src="data:audio/wav;base64,(.+)"></audio>'
+    encoded = re.fullmatch(player, speech._repr_html_())
     wav, rate = soundfile.read(io.BytesIO(base64.b64decode(encoded[1])), dtype="float32")
     assert rate == speech.sample_rate
     assert np.abs(wav - speech.wav).max() < 1 / 32000
@@ -107,15 +100,12 @@ def test_a_pause_lies_between_sentences_and_not_between_their_parts():
     assert sentences == [[], ["Hi. Hi."], [], ["Hi."]]
 
 
-def test_a_break_takes_in_the_pauses_at_both_edges():
+def test_a_break_takes_in_the_pauses_at_both_edges_which_a_short_one_cuts_with_their_sound():
     clauses = placed(HI, HI._replace(break_s=0.1), n_pause=50)
     # ten frames: five of the full stop, two of the silence at the start, three added
     assert frames_of(clauses) == [14, 3, 14]
     first, second = words_of(clauses)
     assert second.start_s - first.end_s == pytest.approx(0.1)
-
-
-def test_a_short_break_cuts_the_pauses_and_their_sound():
     clauses = placed(HI, HI._replace(break_s=0.01))
     assert [clause.durations.tolist() for clause, _ in clauses] == [[2, 3, 4, 1], [0, 3, 4, 5]]
     assert [clause.mel.shape[1] for clause, _ in clauses] == [10, 12]
@@ -176,14 +166,13 @@ def test_words_and_phones_have_times_in_the_whole():
     assert (speech.text, speech.normalized) == ("Hi. Hi.", "hi hi")
 
 
-def test_phones_cover_the_wav_without_gaps():
+def test_phones_cover_the_wav_and_mel_f0_and_energy_have_a_value_per_frame():
     speech = joined(hello()[0], hello()[0])
     ends = [phone.end_s for phone in speech.phones]
     assert [phone.start_s for phone in speech.phones] == pytest.approx([0.0, *ends[:-1]])
     assert ends[-1] == pytest.approx(speech.seconds) == pytest.approx(0.28)
-
-
-def test_mel_f0_and_energy_have_a_value_per_frame():
+    assert abs(speech.wav[140]) < 1e-6  # the second part starts here, without a step
+    assert np.abs(np.diff(speech.wav)).max() < 0.2  # of a level of 0.5
     speech = joined(hello()[0], silence(3)[0])
     assert speech.mel.shape == (2, 17)
     assert len(speech.f0) == len(speech.energy) == 17
@@ -201,17 +190,10 @@ def test_edges_fade_over_five_milliseconds_and_the_middle_stays():
     assert next(faded_pieces([np.ones(1)], 1, 22050)).tolist() == [1.0]
 
 
-def test_there_is_no_step_where_parts_meet():
-    wav = joined(hello()[0], hello()[0]).wav
-    assert abs(wav[140]) < 1e-6  # the second part starts here
-    assert np.abs(np.diff(wav)).max() < 0.2  # of a level of 0.5
-
-
-@pytest.mark.parametrize("sizes", [[100], [1, 3, 50, 46], [99, 1], [4, 96]])
-def test_pieces_fade_as_the_whole_does(sizes):
+@pytest.mark.parametrize("edges", [[], [1, 4, 54], [99], [4]])
+def test_pieces_fade_as_the_whole_does(edges):
     wav = np.random.default_rng(0).standard_normal(100).astype(np.float32)
-    pieces = np.split(wav, np.cumsum(sizes)[:-1])
-    together = np.concatenate(list(faded_pieces(pieces, 100, sample_rate=1000)))
+    together = np.concatenate([*faded_pieces(np.split(wav, edges), 100, sample_rate=1000)])
     assert np.array_equal(together, next(faded_pieces([wav], 100, sample_rate=1000)))
 
 
@@ -237,27 +219,24 @@ def test_a_wav_that_is_shorter_than_the_fade_fades_as_a_whole_with_a_warning(cap
     assert caplog.text == ""
     assert np.concatenate([*faded_out([np.ones(3)], 99)]).tolist() == [1, 0.5, 0]
     assert "the fade at the end is 33.0 times as long as the speech" in caplog.text
-
-
-@pytest.mark.parametrize(("peak", "warned"), [(0.0, True), (0.009, True), (0.011, False)])
-def test_speech_that_is_hardly_audible_is_warned_of(caplog, peak, warned):
-    warn_if_silent(np.array([0.0, -peak, 0.0], dtype=np.float32))
-    assert ("almost no sound" in caplog.text) == warned
-
-
-def test_a_piece_is_not_held_back_longer_than_the_fade():
-    pieces = iter([np.ones(4), np.ones(4)])
+    pieces = iter([np.ones(4), np.ones(4)])  # none is held back longer than the fade
     assert len(next(faded_out(pieces, 1))) == 3
     assert len(list(pieces)) == 1
     pieces = [np.ones(2), np.ones(3)]
     assert [*faded_out(pieces, 0)] == pieces
 
 
+@pytest.mark.parametrize(("peak", "warned"), [(0.0, True), (0.009, True), (0.011, False)])
+def test_speech_that_is_hardly_audible_is_warned_of(caplog, peak, warned):
+    warn_if_untrained(joined(part("<sil> AH", [2, 30], level=-peak)), 1.0)
+    assert ("almost no sound" in caplog.text) == warned
+
+
 def test_phones_that_are_too_short_for_speech_are_warned_of(caplog):
     names = " ".join(["<sil>", *["AH"] * 9, "<.>"])
     rushed, fast = (joined(part(names, [50, n, *[0] * 8, 50])) for n in (20, 30))
-    warn_if_rushed(fast, 1.0)
-    warn_if_rushed(rushed, 0.5)  # as asked for: half of 0.4 s
+    warn_if_untrained(fast, 1.0)
+    warn_if_untrained(rushed, 0.5)  # as asked for: half of 0.4 s
     assert caplog.text == ""
-    warn_if_rushed(rushed, 1.0)
+    warn_if_untrained(rushed, 1.0)
     assert "9 phones in 0.20 s: the model is hardly trained; train it longer" in caplog.text

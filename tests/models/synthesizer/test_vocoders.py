@@ -49,67 +49,50 @@ def make_vocoder(folder: Path, mel: MelConfig = MEL, rates: tuple[int, ...] = (8
     return save_weights(write_model(folder, *of_model, preprocess=preprocess), folder)
 
 
-def test_without_a_name_there_is_the_bundled_vocoder(caplog):
+def test_without_a_name_there_is_the_bundled_vocoder_or_griffin_lim_for_another_mel(
+    tmp_path, monkeypatch, caplog
+):
     with caplog.at_level(logging.INFO):
         opened = open_vocoder(None, MelConfig())
-        vocoder = opened.load(SETTINGS, "cpu")
-    assert isinstance(vocoder, FreeVGL)
-    assert opened.name == "freevgl"
-    assert "no vocoder given: the bundled freevgl" in caplog.text
-
-
-def test_a_mel_that_the_bundled_vocoder_was_not_made_for_gets_griffin_lim(caplog):
-    mel = MelConfig(sample_rate=16000, hop_length=200, win_length=800)
-    with caplog.at_level(logging.INFO):
-        vocoder = open_vocoder(None, mel).load(SETTINGS, "cpu")
+        assert isinstance(opened.load(SETTINGS, "cpu"), FreeVGL)
+        assert opened.name == "freevgl"
+        assert "no vocoder given: the bundled freevgl" in caplog.text
+        vocoder = open_vocoder(None, OTHER_MELS[1]).load(SETTINGS, "cpu")
+        asked = open_vocoder("griffin_lim", MelConfig()).load(SETTINGS, "cpu")
+        monkeypatch.setattr("models.synthesizer.vocoders.BUNDLED", tmp_path / "none")
+        assert open_vocoder(None, MelConfig()).name == "Griffin-Lim"
+        assert f"no vocoder given, and {tmp_path}/none is missing: Griffin-Lim" in caplog.text
     assert isinstance(vocoder, GriffinLim)
     assert "another mel (hop_length 200 and 256, sample_rate 16000 and 22050" in caplog.text
     assert "Griffin-Lim, 4 iterations" in caplog.text
+    assert isinstance(asked, GriffinLim)
+    assert asked.iterations == 4
 
 
-def test_griffin_lim_can_be_asked_for(caplog):
+def test_a_vocoder_of_the_same_mel_speaks_silently_in_the_precision_of_the_settings(
+    tmp_path, caplog
+):
+    opened = open_vocoder(make_vocoder(tmp_path / "v"), MEL)
     with caplog.at_level(logging.INFO):
-        vocoder = open_vocoder("griffin_lim", MelConfig()).load(SETTINGS, "cpu")
-    assert isinstance(vocoder, GriffinLim)
-    assert vocoder.iterations == 4
-
-
-def test_a_vocoder_of_the_same_mel_speaks_silently(tmp_path, caplog):
-    folder = make_vocoder(tmp_path / "v")
-    with caplog.at_level(logging.INFO):
-        vocoder = open_vocoder(folder, MEL).load(SETTINGS, "cpu")
+        vocoder = opened.load(SETTINGS, "cpu")
     assert isinstance(vocoder, HiFiGAN)
     assert vocoder.infer(torch.randn(1, 80, 5)).shape == (1, 5 * 256)
     assert caplog.text == ""
-
-
-def test_resampling_is_left_alone_where_it_is_not_needed(tmp_path, caplog):
-    folder = make_vocoder(tmp_path / "v", dataclasses.replace(MEL, padding="hifigan"))
-    with caplog.at_level(logging.INFO):
-        vocoder = open_vocoder(folder, MEL, resample=True).load(SETTINGS, "cpu")
-    assert isinstance(vocoder, HiFiGAN)
-    assert "mel padding" in caplog.text
-
-
-def test_the_settings_choose_the_precision(tmp_path):
-    folder = make_vocoder(tmp_path / "v")
-    settings = dataclasses.replace(SETTINGS, vocoder_precision="bf16")
-    vocoder = open_vocoder(folder, MEL).load(settings, "cpu")
-    assert next(vocoder.resblocks.parameters()).dtype == torch.bfloat16
-    assert vocoder.infer(torch.randn(1, 80, 5)).dtype == torch.float32
+    half = opened.load(dataclasses.replace(SETTINGS, vocoder_precision="bf16"), "cpu")
+    assert next(half.resblocks.parameters()).dtype == torch.bfloat16
+    assert half.infer(torch.randn(1, 80, 5)).dtype == torch.float32
 
 
 def test_a_mismatch_is_found_before_the_weights_are_read(tmp_path, monkeypatch):
     folder = make_vocoder(tmp_path / "v")
-    monkeypatch.setattr(checkpoint, "read_tensors", None)
-    monkeypatch.setattr(checkpoint, "model_of", None)
+    for name in ("read_tensors", "model_of"):
+        monkeypatch.setattr(checkpoint, name, None)
     with pytest.raises(InputError, match="sample_rate 16000 and 22050"):
         open_vocoder(folder, dataclasses.replace(MEL, sample_rate=16000))
 
 
 def test_a_vocoder_of_another_rate_speaks_when_it_is_resampled(tmp_path, caplog):
-    mel = MelConfig(sample_rate=16000, hop_length=200, win_length=800)
-    folder = make_vocoder(tmp_path / "v", mel, rates=(5, 5, 8))
+    folder = make_vocoder(tmp_path / "v", OTHER_MELS[1], rates=(5, 5, 8))
     with pytest.raises(InputError, match=r"hop_length 256 and 200, .*or add --resample"):
         open_vocoder(folder, MEL)
     with caplog.at_level(logging.INFO):
@@ -119,25 +102,27 @@ def test_a_vocoder_of_another_rate_speaks_when_it_is_resampled(tmp_path, caplog)
     assert "sample_rate 22050 and 16000, win_length 1024 and 800" in caplog.text
 
 
-def test_a_vocoder_of_the_same_mel_or_another_padding_is_accepted_and_that_is_said(caplog):
+def test_a_vocoder_of_the_same_mel_or_another_padding_is_accepted_and_that_is_said(
+    tmp_path, caplog
+):
+    other = dataclasses.replace(MEL, padding="hifigan")
     with caplog.at_level(logging.INFO):
         check_mel_contract(MEL, MelConfig(), "v")
         assert caplog.text == ""
-        check_mel_contract(MEL, dataclasses.replace(MEL, padding="hifigan"), "v")
-    assert "the acoustic model has centre, the vocoder hifigan" in caplog.text
+        check_mel_contract(MEL, other, "v")
+        assert "the acoustic model has centre, the vocoder hifigan" in caplog.text
+        caplog.clear()
+        folder = make_vocoder(tmp_path / "v", other)  # which needs no resampling
+        vocoder = open_vocoder(folder, MEL, resample=True).load(SETTINGS, "cpu")
+    assert isinstance(vocoder, HiFiGAN)
+    assert "mel padding" in caplog.text
 
 
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("sample_rate", 16000),
-        ("hop_length", 300),
-        ("n_mels", 100),
-        ("f_min", 40.0),
-        ("f_max", 11025.0),
-        ("log_floor", 1e-3),
-        ("n_fft", 2048),
-        ("win_length", 800),
+        *(("sample_rate", 16000), ("hop_length", 300), ("n_mels", 100), ("f_min", 40.0)),
+        *(("f_max", 11025.0), ("log_floor", 1e-3), ("n_fft", 2048), ("win_length", 800)),
     ],
 )
 def test_a_vocoder_of_another_mel_is_refused_with_both_values(key, value):
@@ -168,12 +153,16 @@ def vocoder_of(target):
 
 
 @pytest.mark.parametrize("target", OTHER_MELS)
-@pytest.mark.parametrize("n_frames", [1, 2, 37, 100])
-def test_the_wav_is_as_long_as_the_mel(target, n_frames):
-    mel = torch.randn(1, 80, n_frames) - 5
-    assert vocoder_of(target).infer(mel).shape == (1, n_frames * 256)
-    pieces = list(vocoder_of(target).generate(mel))
-    assert sum(piece.shape[1] for piece in pieces) == n_frames * 256
+def test_the_wav_is_as_long_as_the_mel_and_items_of_a_batch_are_spoken_as_if_alone(target):
+    vocoder, mel, lengths = vocoder_of(target), torch.randn(4, 80, 100) - 5, [1, 2, 37, 100]
+    together = vocoder.infer(mel, torch.tensor(lengths))
+    for item, n_frames in enumerate(lengths):
+        alone = mel[item : item + 1, :, :n_frames]
+        wav, pieces = vocoder.infer(alone), list(vocoder.generate(alone))
+        assert wav.shape == (1, n_frames * 256)
+        assert sum(piece.shape[1] for piece in pieces) == n_frames * 256
+        assert torch.allclose(together[item, : n_frames * 256], wav[0], atol=1e-6)
+        assert not together[item, n_frames * 256 :].any()
 
 
 @pytest.mark.parametrize("target", OTHER_MELS)
@@ -189,15 +178,6 @@ def test_a_tone_keeps_its_pitch_and_level_and_pieces_join_up_to_the_whole(target
     few = list(vocoder_of(target).generate(mel.split(30, dim=2), 50))
     assert 1 < len(few) < len(pieces)
     assert (torch.cat(few, dim=1) - whole).abs().max() < 1e-6
-
-
-def test_items_of_a_batch_are_spoken_as_if_alone():
-    vocoder = vocoder_of(OTHER_MELS[0])
-    mel, lengths = torch.randn(2, 80, 60) - 5, torch.tensor([60, 21])
-    together = vocoder.infer(mel, lengths)
-    alone = vocoder.infer(mel[1:, :, :21])
-    assert torch.allclose(together[1:, : 21 * 256], alone, atol=1e-6)
-    assert not together[1, 21 * 256 :].any()
 
 
 def test_the_sound_has_the_mel_that_was_given():
@@ -219,25 +199,19 @@ def make_waveglow(folder: Path) -> Path:
     return save_weights(write_model(folder, *of_model, preprocess=preprocess_of(MEL)), folder)
 
 
-def test_options_of_the_vocoder_are_taken_from_the_settings(tmp_path):
+def test_options_of_the_vocoder_are_taken_from_the_settings_and_facts_of_the_sound(tmp_path):
     opened = open_vocoder(make_waveglow(tmp_path / "v"), MEL)
     mel = torch.randn(1, 80, 5)
-    default, silent = (
-        opened.load(dataclasses.replace(SETTINGS, vocoder_options=options), "cpu")
-        for options in ({}, {"sigma": 0.0, "denoiser_strength": 0.0})
+    settings = dataclasses.replace(
+        SETTINGS, vocoder_options={"sigma": 0.0, "denoiser_strength": 0.0}
     )
+    default, silent = (opened.load(given, "cpu") for given in (SETTINGS, settings))
     assert default.config.sigma == 0.9
     assert (silent.config.sigma, silent.config.denoiser_strength) == (0.0, 0.0)
     # before training the flow is a rotation, which leaves nothing if there is no noise
     assert default.infer(mel).abs().max() > 0.5
     assert not silent.infer(mel).any()
-
-
-def test_an_option_changes_the_facts_of_the_sound(tmp_path):
-    opened = open_vocoder(make_waveglow(tmp_path / "v"), MEL)
-    smooth = dataclasses.replace(SETTINGS, vocoder_options={"sigma": 0.6})
-    facts = [opened.facts(opened.load(s, "cpu"), s) for s in (SETTINGS, smooth)]
-    assert facts[0] != facts[1]
+    assert opened.facts(default, SETTINGS) != opened.facts(silent, settings)
 
 
 @pytest.mark.parametrize(
@@ -249,24 +223,19 @@ def test_an_option_changes_the_facts_of_the_sound(tmp_path):
         ({"denoiser_strength": 1e9}, r"denoiser_strength is 1e\+09, expected 0 to 1"),
     ],
 )
-def test_an_option_that_waveglow_does_not_have_is_refused(tmp_path, options, message):
+def test_options_that_a_vocoder_does_not_have_are_refused(tmp_path, options, message):
     opened = open_vocoder(make_waveglow(tmp_path / "v"), MEL)
     with pytest.raises(InputError, match=message):
         opened.load(dataclasses.replace(SETTINGS, vocoder_options=options), "cpu")
-
-
-def test_vocoders_without_options_refuse_them(tmp_path):
     settings = dataclasses.replace(SETTINGS, vocoder_options={"sigma": 0.6})
-    with pytest.raises(InputError, match=r"the vocoder Griffin-Lim has no option sigma \(it has n"):
-        open_vocoder("griffin_lim", MEL).load(settings, "cpu")
-    with pytest.raises(InputError, match=r"v has no option sigma \(it has none\)"):
-        open_vocoder(make_vocoder(tmp_path / "v"), MEL).load(settings, "cpu")
+    for other, name in (("griffin_lim", "Griffin-Lim"), (make_vocoder(tmp_path / "h"), "h")):
+        with pytest.raises(InputError, match=rf"{name} has no option sigma \(it has none\)"):
+            open_vocoder(other, MEL).load(settings, "cpu")
 
 
-@pytest.mark.parametrize("target", [MEL, OTHER_MELS[0]])
-def test_the_seed_decides_the_noise_also_through_resampling(tmp_path, target):
+@pytest.mark.parametrize("source", [MEL, OTHER_MELS[0]])
+def test_the_seed_decides_the_noise_also_through_resampling(tmp_path, source):
     vocoder = open_vocoder(make_waveglow(tmp_path / "v"), MEL).load(SETTINGS, "cpu")
-    source = target
     if source != MEL:
         vocoder = ResamplingVocoder(vocoder, source, MEL)
     mel = torch.randn(1, 80, 9)

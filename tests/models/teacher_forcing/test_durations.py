@@ -27,7 +27,7 @@ from processors.durations.importing import import_durations
 from processors.text.voice_phones import arpabet_vocabulary
 from tests.models.checkpoint.importers.tacotron2_originals import SMALL as SMALL_ORIGINAL
 from tests.models.checkpoint.importers.tacotron2_originals import original
-from tests.models.teacher_forcing.voices import FLOW, TACOTRON, VOICE, write_config, write_voice
+from tests.models.teacher_forcing.voices import FLOW, TACOTRON, VOICE, make_voice, write_config
 from tests.processors.small_corpus import IDS, copy_corpus, prepare_dataset
 from utils.errors import InputError
 from utils.files import read_json, read_jsonl
@@ -64,45 +64,24 @@ def copy_steady_corpus(root: Path) -> None:
         soundfile.write(path, 0.1 * sum(np.sin(k * phase) / k for k in range(1, 20)), rate)
 
 
-def make_voice(root: Path, model_type: str, model: dict) -> Path:
-    """A voice with random weights and its features, which have no durations."""
-    copy_steady_corpus(root / "corpus")
-    keys = {"processed_dir": str(root / "data"), "aligner": "none", "split": {}}
-    if model_type != "Tacotron2":
-        keys["aligner"] = "learned"
-    write_config(root / "voice.json", "tts", model_type, model, **keys)
-    prepare_dataset(load_config(root / "voice.json"), "LJSpeech", 1)
-    return write_voice(root, "voice", seed=0)
-
-
 @pytest.fixture(scope="module", params=[1, 3], ids=["r=1", "r=3"])
 def made(request, tmp_path_factory) -> tuple[Path, int]:
     """A Tacotron 2 and its frames per step."""
     root, r = tmp_path_factory.mktemp("voice"), request.param
     decoder = {**TACOTRON["decoder"], "n_frames_per_step": r}
-    make_voice(root, "Tacotron2", {**TACOTRON, "decoder": decoder})
+    copy_steady_corpus(root / "corpus")
+    make_voice(root, "Tacotron2", {**TACOTRON, "decoder": decoder}, "none")
     return root, r
 
 
 def bring_in(
-    root: Path,
-    target: Path,
-    path: str = "monotonic",
-    voice: str | Path = "",
-    model_type: str = "FastPitch",
-    model: dict = FASTPITCH,
-    **preprocess: object,
+    root, target, path="monotonic", voice="", model=("FastPitch", FASTPITCH), **preprocess
 ):
     """Imports the durations of the voice; returns the configuration of another model."""
-    keys = {
-        "aligner": "imported",
-        "imported_dir": str(target / "imported"),
-        "processed_dir": str(target / "data"),
-        "split": {},
-        **preprocess,
-    }
+    keys = {"imported_dir": str(target / "imported"), "processed_dir": str(target / "data")}
+    keys |= {"aligner": "imported", "split": {}} | preprocess
     # next to the corpus, so that it is found
-    config = load_config(write_config(root / "other.json", "tts", model_type, model, **keys))
+    config = load_config(write_config(root / "other.json", "tts", *model, **keys))
     source = attention_source(str(voice or root / "ckpts/voice"), root / "data/LJSpeech", path)
     import_durations(config, "LJSpeech", source)
     return config
@@ -167,16 +146,14 @@ def test_the_report_has_the_quality_of_each_utterance_worst_first(made, tmp_path
 
 @pytest.mark.usefixtures("_known_attention")
 @pytest.mark.parametrize(
-    ("model_type", "model"),
-    [("FastPitch", FASTPITCH), ("FastSpeech2", VOICE), ("FlowSpeech", FLOW)],
+    "model", [("FastPitch", FASTPITCH), ("FastSpeech2", VOICE), ("FlowSpeech", FLOW)]
 )
-def test_models_that_need_durations_train_with_them(model_type, model, made, tmp_path):
-    root, _ = made
-    config = bring_in(root, tmp_path, model_type=model_type, model=model)
+def test_models_that_need_durations_train_with_them(model, made, tmp_path):
+    config = bring_in(made[0], tmp_path, model=model)
     prepare_dataset(config, "LJSpeech", 1)
     assets = collect_assets(config)
     data = load_data(config, assets, ProcessRank(), torch.device("cpu"))
-    task = find_model("tts", model_type).task.build(config, assets)
+    task = find_model("tts", model[0]).task.build(config, assets)
     for batch in data.train:
         assert batch.durations.sum(dim=1).tolist() == batch.mel_lengths.tolist()
         (update,) = task.training_step(batch)
@@ -187,9 +164,8 @@ def test_models_that_need_durations_train_with_them(model_type, model, made, tmp
 
 def test_attention_that_has_not_learned_to_read_is_left_out_and_named(made, tmp_path):
     root, _ = made  # random weights
-    with pytest.raises(
-        InputError, match=r"(?s)3 of 3 utterances have no durations.*poor attention"
-    ):
+    message = r"(?s)3 of 3 utterances have no durations.*poor attention"
+    with pytest.raises(InputError, match=message):
         bring_in(root, tmp_path)
     rows = read_jsonl(tmp_path / "imported/rejected.jsonl")
     assert all("poor attention" in row["reason"] for row in rows)
@@ -200,9 +176,8 @@ def test_attention_that_has_not_learned_to_read_is_left_out_and_named(made, tmp_
 
 
 def test_the_durations_are_the_same_at_every_run(made, tmp_path):
-    root, _ = made
     for target in ("a", "b"):
-        bring_in(root, tmp_path / target, min_attention=0.0)
+        bring_in(made[0], tmp_path / target, min_attention=0.0)
     for id in CHOSEN:
         first, second = (tmp_path / name / f"imported/{id}.json" for name in "ab")
         assert first.read_bytes() == second.read_bytes()
@@ -242,34 +217,26 @@ def test_a_tacotron_of_nvidia_gives_durations_of_letters(tmp_path):
         assert frames == pytest.approx(expected, abs=1e-6)
 
 
-def test_a_voice_without_attention_is_refused(tmp_path):
-    make_voice(tmp_path, "FastSpeech2", VOICE)
-    voice = str(tmp_path / "ckpts/voice")
+def test_a_voice_without_attention_and_features_that_are_not_there_are_refused(made, tmp_path):
+    copy_corpus(tmp_path / "corpus", CHOSEN)
+    voice = make_voice(tmp_path, "FastSpeech2", VOICE, "learned")
     with pytest.raises(InputError, match="voice is a FastSpeech2 and has no attention "):
-        attention_source(voice, tmp_path / "data/LJSpeech", "monotonic")
-
-
-def test_features_that_are_not_there_are_named(made, tmp_path):
+        attention_source(str(voice), tmp_path / "data/LJSpeech", "monotonic")
     voice = str(made[0] / "ckpts/voice")
     with pytest.raises(InputError, match=r"by --set preprocess\.processed_dir: .*json is missing"):
         attention_source(voice, tmp_path, "monotonic")
 
 
 def test_a_voice_is_told_from_a_folder_of_durations(made):
-    root, _ = made
-    assert is_voice(str(root / "ckpts/voice"))
-    assert is_voice("org/name")
-    assert not is_voice(str(root / "corpus"))
+    names = (str(made[0] / "ckpts/voice"), "org/name", str(made[0] / "corpus"))
+    assert [is_voice(name) for name in names] == [True, True, False]
 
 
 def voice(tensors, aligner="learned"):
     """A voice whose checkpoint holds these tensors of a joint aligner."""
-    config = SimpleNamespace(
-        task="tts",
-        model_type="FastSpeech2",
-        model=SimpleNamespace(aligner=CONFIG),
-        preprocess=SimpleNamespace(aligner=aligner),
-    )
+    sections = {"model": SimpleNamespace(aligner=CONFIG)}
+    sections["preprocess"] = SimpleNamespace(aligner=aligner)
+    config = SimpleNamespace(task="tts", model_type="FastSpeech2", **sections)
     stored = {"aligner": tensors}.get
     return SimpleNamespace(folder=Path("voice"), config=config, assets=ASSETS, stored=stored)
 
@@ -277,23 +244,18 @@ def voice(tensors, aligner="learned"):
 def test_the_aligner_has_the_weights_of_the_checkpoint_and_is_in_eval_mode():
     trained = JointAligner.build(CONFIG, ASSETS).eval()
     found = load_joint_aligner(voice(trained.state_dict()))
-    batch = (
-        torch.tensor([[3, 4, 5]]), torch.tensor([3]), torch.tensor([1]),
-        torch.randn(1, 80, 6), torch.tensor([6]),
-    )  # fmt: skip
+    phones = (torch.tensor([[3, 4, 5]]), torch.tensor([3]), torch.tensor([1]))
+    batch = (*phones, torch.randn(1, 80, 6), torch.tensor([6]))
 
     assert not found.training
     assert torch.equal(found(*batch), trained(*batch))
 
 
-def test_a_checkpoint_without_its_aligner_is_refused_with_the_reason():
+def test_a_checkpoint_without_its_aligner_and_one_of_another_size_are_refused():
     with pytest.raises(InputError, match=r"voice/aligner\.safetensors is missing, .*--with_disc"):
         load_joint_aligner(voice(None))
     with pytest.raises(InputError, match=r"^voice: trained with preprocess\.aligner hmm, and has"):
         load_joint_aligner(voice(None, aligner="hmm"))
-
-
-def test_weights_of_another_size_are_refused():
     other = JointAligner.build(JointAlignerConfig(hidden=5, attention_channels=3), ASSETS)
     with pytest.raises(InputError, match=r"does not fit its config\.json: of another shape: phone"):
         load_joint_aligner(voice(other.state_dict()))

@@ -25,7 +25,14 @@ from modules.mel import MelSpectrogram
 from preprocessors.manifest import read_splits
 from processors.audio.frames import from_pcm16
 from processors.dataset.store import FeatureStore, MelWavStore
-from tests.models.teacher_forcing.voices import FLOW, TACOTRON, VOICE, write_config, write_voice
+from tests.models.teacher_forcing.voices import (
+    FLOW,
+    TACOTRON,
+    VOICE,
+    make_voice,
+    write_config,
+    write_voice,
+)
 from tests.processors.small_corpus import IDS, copy_corpus, prepare_dataset
 from tests.processors.stores import damaged_ids
 from utils.config import to_plain
@@ -33,11 +40,9 @@ from utils.errors import InputError
 from utils.files import read_json, read_jsonl
 
 GENERATOR = {
-    "upsample_rates": [16, 16],
-    "upsample_kernel_sizes": [32, 32],
-    "upsample_initial_channel": 8,
-    "resblock_kernel_sizes": [3],
-    "resblock_dilation_sizes": [[1]],
+    **{"upsample_rates": [16, 16], "upsample_kernel_sizes": [32, 32]},
+    **{"upsample_initial_channel": 8},
+    **{"resblock_kernel_sizes": [3], "resblock_dilation_sizes": [[1]]},
 }
 
 
@@ -46,9 +51,8 @@ def prepared(tmp_path_factory) -> Path:
     """A corpus, its features, an acoustic model and the configuration of a vocoder."""
     root = tmp_path_factory.mktemp("prepared")
     copy_corpus(root / "corpus")
-    voice = write_config(
-        root / "voice.json", "tts", "FastSpeech2", VOICE, processed_dir=str(root / "data")
-    )
+    keys = {"processed_dir": str(root / "data")}
+    voice = write_config(root / "voice.json", "tts", "FastSpeech2", VOICE, **keys)
     prepare_dataset(load_config(voice), "LJSpeech", 1)
     write_voice(root, "voice", seed=0)
     return root
@@ -73,7 +77,7 @@ def place(prepared, tmp_path) -> Path:
 def predicted(prepared, tmp_path_factory) -> Path:
     """The same, with the mels that the model predicts."""
     root = copy_of(prepared, tmp_path_factory.mktemp("predicted") / "place")
-    prepare_from_acoustic(vocoder_config(root), root / "ckpts/voice")
+    prepare(root)
     return root
 
 
@@ -87,6 +91,10 @@ def vocoder_config(place: Path, **preprocess: object):
     model = {"generator": GENERATOR}
     keys = {"processed_dir": str(place / "data/vocoder"), "max_seconds": 600} | preprocess
     return load_config(write_config(place / "vocoder.json", "vocoder", "HiFiGAN", model, **keys))
+
+
+def prepare(place: Path, voice: str | Path = "ckpts/voice", **preprocess: object) -> None:
+    prepare_from_acoustic(vocoder_config(place, **preprocess), place / voice)
 
 
 def store_of(place: Path) -> MelWavStore:
@@ -118,8 +126,7 @@ def test_mels_are_predicted_and_wavs_are_those_of_the_features(finished):
         np.testing.assert_array_equal(record.wav[:S], samples[truth.start :][:S])
         true_mel = MelSpectrogram(store.mel)(torch.from_numpy(from_pcm16(record.wav))[None])[0]
         np.testing.assert_allclose(true_mel.numpy(), truth.mel, atol=1e-2)
-        expected = predict(model, truth)
-        np.testing.assert_allclose(record.mel, expected, atol=1e-4)
+        np.testing.assert_allclose(record.mel, predict(model, truth), atol=1e-4)
         assert np.abs(record.mel - truth.mel).mean() > 0.5
 
 
@@ -144,7 +151,7 @@ def test_a_flow_samples_for_each_utterance_the_mel_that_it_gives_it_alone(place)
     weights = load_file(folder / "model.safetensors")
     torch.nn.init.normal_(weights["estimator.velocity.weight"], std=0.1)  # 0 before training
     save_file(weights, folder / "model.safetensors")
-    prepare_from_acoustic(vocoder_config(place), folder)
+    prepare(place, folder)
     voice = VoiceData(load_model(folder), FeatureStore(data / "LJSpeech"))
     network, store = voice.voice.network, store_of(place)
     assert list(store.ids) == IDS
@@ -156,8 +163,7 @@ def test_a_flow_samples_for_each_utterance_the_mel_that_it_gives_it_alone(place)
 
 
 def test_the_splits_are_those_of_the_acoustic_model(place):
-    config = vocoder_config(place, split={"valid_ids": ["LJ001-0002"], "test_ids": ["LJ001-0008"]})
-    prepare_from_acoustic(config, place / "ckpts/voice")
+    prepare(place, split={"valid_ids": ["LJ001-0002"], "test_ids": ["LJ001-0008"]})
     found = read_splits(place / "data/vocoder/LJSpeech")
     assert found == read_splits(place / "data/LJSpeech")
     assert found.test == ["LJ002-0035"]
@@ -172,7 +178,7 @@ def test_a_vocoder_can_be_trained_on_predicted_mels(finished):
 
 
 def test_with_another_padding_the_audio_is_shifted_to_the_mels(place):
-    prepare_from_acoustic(vocoder_config(place, mel_padding="hifigan"), place / "ckpts/voice")
+    prepare(place, mel_padding="hifigan")
     store, features = store_of(place), FeatureStore(place / "data/LJSpeech")
     assert store.mel.padding == "hifigan"
     mel_of = MelSpectrogram(store.mel)
@@ -185,17 +191,11 @@ def test_with_another_padding_the_audio_is_shifted_to_the_mels(place):
     assert min(store.starts) == -128  # reflected, for the span begins with the recording
 
 
-def test_a_second_run_finds_nothing_to_do(finished, caplog):
-    with caplog.at_level(logging.INFO):
-        prepare_from_acoustic(vocoder_config(finished), finished / "ckpts/voice")
-    assert "nothing to do" in caplog.text
-
-
 def test_other_weights_predict_the_mels_again(finished, caplog):
     before = store_of(finished).read(IDS[0])
     other = write_voice(finished, "other", seed=1)
     with caplog.at_level(logging.INFO):
-        prepare_from_acoustic(vocoder_config(finished), other)
+        prepare(finished, other)
     assert "from_acoustic.weights was 'sha256" in " ".join(caplog.text.split())
     after = store_of(finished).read(IDS[0])
     assert np.abs(after.mel - before.mel).mean() > 0.1
@@ -214,13 +214,14 @@ def test_batches_hold_utterances_of_similar_length_up_to_a_number_of_frames(prep
         assert (len(group) + 1) * frames[after[0]] > limit
 
 
-def test_the_store_names_the_model_of_its_mels(finished, caplog):
-    report = finished / "data/vocoder/LJSpeech/report.json"
-    assert read_json(report)["mels_from"] == "voice"
-    renamed = finished / "ckpts/renamed"
-    (finished / "ckpts/voice").rename(renamed)
+def test_a_second_run_finds_nothing_to_do_but_another_name_of_the_model(finished, caplog):
+    report, renamed = finished / "data/vocoder/LJSpeech/report.json", finished / "ckpts/renamed"
     with caplog.at_level(logging.INFO):
-        prepare_from_acoustic(vocoder_config(finished), renamed)
+        prepare(finished)
+        assert "nothing to do" in caplog.text
+        assert read_json(report)["mels_from"] == "voice"
+        (finished / "ckpts/voice").rename(renamed)
+        prepare(finished, renamed)
     assert read_json(report)["mels_from"] == "renamed"
     assert "(0 extracted)" in caplog.text
 
@@ -230,7 +231,7 @@ def test_the_store_keeps_who_spoke_the_recordings_and_a_licence_that_changes(pla
     for licence in ("", "cc0-1.0"):
         origin = {"spoken_by": "Toy 1", "licence": licence}
         report.write_text(json.dumps({**read_json(report), "origin": origin}))
-        prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+        prepare(place)
         assert read_json(place / "data/vocoder/LJSpeech/report.json")["origin"] == origin
 
 
@@ -253,13 +254,13 @@ def test_finished_shards_are_kept_after_an_interruption(place, monkeypatch, capl
     with monkeypatch.context() as patch:
         patch.setattr(predicted_mels.PredictionWork, "__call__", stop_at_the_third)
         with pytest.raises(KeyboardInterrupt):
-            prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+            prepare(place)
     with caplog.at_level(logging.INFO):
-        prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+        prepare(place)
     assert re.search(r"9 utterances, .*\([1-8] extracted\)", caplog.text)
     whole = {path.name: path.read_bytes() for path in shards_of(place)}
     shutil.rmtree(place / "data/vocoder")
-    prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+    prepare(place)
     assert {path.name: path.read_bytes() for path in shards_of(place)} == whole
 
 
@@ -268,29 +269,27 @@ def shards_of(place: Path) -> list[Path]:
 
 
 def test_a_recording_that_changed_is_rejected(place):
-    samples, rate = soundfile.read(place / "corpus/wavs/LJ001-0008.flac")
-    soundfile.write(place / "corpus/wavs/LJ001-0008.flac", samples[::-1], rate)
     wavs = place / "corpus/wavs"
+    samples, rate = soundfile.read(wavs / "LJ001-0008.flac")
+    soundfile.write(wavs / "LJ001-0008.flac", samples[::-1], rate)
     short, _ = soundfile.read(wavs / "LJ001-0011.flac")
     soundfile.write(wavs / "LJ001-0011.flac", short[: len(short) // 2], rate)
-    prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
-    reasons = {
-        row["id"]: row["reason"]
-        for row in read_jsonl(place / "data/vocoder/LJSpeech/rejected.jsonl")
-    }
+    prepare(place)
+    rejected = read_jsonl(place / "data/vocoder/LJSpeech/rejected.jsonl")
+    reasons = {row["id"]: row["reason"] for row in rejected}
     assert reasons.keys() == {"LJ001-0008", "LJ001-0011"}
     assert "are of another recording" in reasons["LJ001-0008"]
     assert "samples after the recording" in reasons["LJ001-0011"]
 
 
 def test_damaged_features_are_an_error_until_they_are_restored(place):
-    config, (shard, *_) = vocoder_config(place), (place / "data/LJSpeech/features").glob("*-*.s*")
+    shard, *_ = (place / "data/LJSpeech/features").glob("*-*.s*")
     whole = shard.read_bytes()
     shard.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(InputError, match=rf"{shard.name}: cannot read .*run stage 1 again"):
-        prepare_from_acoustic(config, place / "ckpts/voice")
+        prepare(place)
     shard.write_bytes(whole)
-    prepare_from_acoustic(config, place / "ckpts/voice")
+    prepare(place)
     assert list(store_of(place).ids) == IDS
 
 
@@ -299,6 +298,9 @@ def test_all_datasets_are_checked_before_the_first_is_processed(place):
     with pytest.raises(InputError, match=r"needs the features of other that voice was .*data"):
         prepare_from_acoustic(config, place / "ckpts/voice")
     assert not (place / "data/vocoder").exists()
+    shutil.rmtree(place / "data/LJSpeech")
+    with pytest.raises(InputError, match=r"needs the features of LJSpeech that voice was .*data"):
+        prepare(place)
 
 
 def test_the_network_uses_the_given_threads_up_to_the_cores_and_the_rest_one(place, monkeypatch):
@@ -320,19 +322,11 @@ def test_the_network_uses_the_given_threads_up_to_the_cores_and_the_rest_one(pla
     assert found == {"teacher_forced_mel": 3, "_cut": 1}
 
 
-def test_the_data_of_the_acoustic_model_must_be_there(place):
-    shutil.rmtree(place / "data/LJSpeech")
-    with pytest.raises(InputError, match=r"needs the features of LJSpeech that voice was .*data"):
-        prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
-
-
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [({"n_mels": 100}, "n_mels 80 and 100"), ({"f_max": 11025.0}, "f_max 8000.0 and 11025.0")],
-)
-def test_another_mel_is_refused_with_both_values(keys, message, place):
-    with pytest.raises(InputError, match=message):
-        prepare_from_acoustic(vocoder_config(place, **keys), place / "ckpts/voice")
+def test_another_mel_is_refused_with_both_values(place):
+    other = {"n_mels": (100, "n_mels 80 and 100"), "f_max": (11025.0, "f_max 8000.0 and 11025.0")}
+    for key, (value, message) in other.items():
+        with pytest.raises(InputError, match=message):
+            prepare(place, **{key: value})
 
 
 def test_only_a_vocoder_takes_mels_and_only_from_an_acoustic_model(place):
@@ -343,9 +337,8 @@ def test_only_a_vocoder_takes_mels_and_only_from_an_acoustic_model(place):
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(to_plain(config)))
     shutil.copy(place / "ckpts/voice/audio.json", folder)
-    network = find_model("vocoder", "HiFiGAN").network.build(
-        config.model, load_model(place / "ckpts/voice")
-    )
+    assets = load_model(place / "ckpts/voice").assets
+    network = find_model("vocoder", "HiFiGAN").network.build(config.model, assets)
     save_file(network.state_dict(), folder / "model.safetensors")
     with pytest.raises(InputError, match=r"ckpts/vocoder is a vocoder; expected an acoustic model"):
         prepare_from_acoustic(config, folder)
@@ -363,13 +356,11 @@ def test_names_of_one_speaker_and_of_that_of_the_model_may_differ(finished, capl
     shutil.rmtree(finished / "data/vocoder")
     rename_the_speaker(finished / "ckpts/voice")
 
-    prepare_from_acoustic(vocoder_config(finished), finished / "ckpts/voice")
-    assert "voice speaks as Somebody for the utterances of LJSpeech" in " ".join(
-        caplog.text.split()
-    )
-    np.testing.assert_array_equal(
-        [store_of(finished).read(id).mel.sum() for id in IDS], [mel.sum() for mel in expected]
-    )
+    prepare(finished)
+    notice = "voice speaks as Somebody for the utterances of LJSpeech"
+    assert notice in " ".join(caplog.text.split())
+    for id, mel in zip(IDS, expected, strict=True):
+        np.testing.assert_array_equal(store_of(finished).read(id).mel, mel)
 
 
 def test_one_of_several_speakers_whom_the_model_does_not_know_is_refused(place, monkeypatch):
@@ -377,43 +368,33 @@ def test_one_of_several_speakers_whom_the_model_does_not_know_is_refused(place, 
     store = FeatureStore(place / "data/LJSpeech")
     monkeypatch.setattr(store, "speakers", ("Somebody", *store.speakers[1:]))
 
-    with pytest.raises(
-        InputError, match="the speaker of LJ001-0008, 'LJSpeech', is not among the speakers"
-    ):
+    message = "the speaker of LJ001-0008, 'LJSpeech', is not among the speakers"
+    with pytest.raises(InputError, match=message):
         VoiceData(load_model(place / "ckpts/voice"), store)
 
 
 def test_durations_come_from_the_joint_aligner_if_stage_1_stored_none(tmp_path):
     copy_corpus(tmp_path / "corpus", IDS[-3:])
-    keys = {"processed_dir": str(tmp_path / "data"), "aligner": "learned", "split": {}}
-    write_config(tmp_path / "voice.json", "tts", "FastSpeech2", VOICE, **keys)
-    config = load_config(tmp_path / "voice.json")
-    prepare_dataset(config, "LJSpeech", 1)
-    folder = write_voice(tmp_path, "voice", seed=0)
+    folder = make_voice(tmp_path, "FastSpeech2", VOICE, "learned")
     with pytest.raises(InputError, match=r"aligner\.safetensors is missing"):
-        prepare_from_acoustic(vocoder_config(tmp_path), folder)
-    task = find_model("tts", "FastSpeech2").task.build(config, load_model(folder).assets)
+        prepare(tmp_path, folder)
+    voice = load_model(folder)
+    task = find_model("tts", "FastSpeech2").task.build(voice.config, voice.assets)
     save_file(task.networks["aligner"].state_dict(), folder / "aligner.safetensors")
-    prepare_from_acoustic(vocoder_config(tmp_path), folder)
+    prepare(tmp_path, folder)
     store, features = store_of(tmp_path), FeatureStore(tmp_path / "data/LJSpeech")
     find_in = duration_finder(folder, features.folder)
     for id in store.ids:
-        expected = predict(load_model(folder), find_in(features.read(id)))
+        expected = predict(voice, find_in(features.read(id)))
         np.testing.assert_allclose(store.read(id).mel, expected, atol=1e-4)
 
 
-@pytest.mark.parametrize("n_frames_per_step", [1, 3])
-def test_a_model_that_needs_no_durations_predicts_from_the_frames_before(
-    n_frames_per_step, tmp_path
-):
+@pytest.mark.parametrize("r", [1, 3])
+def test_a_model_that_needs_no_durations_predicts_from_the_frames_before(r, tmp_path):
     copy_corpus(tmp_path / "corpus", IDS[-3:])
-    keys = {"processed_dir": str(tmp_path / "data"), "aligner": "none", "split": {}}
-    decoder = {**TACOTRON["decoder"], "n_frames_per_step": n_frames_per_step}
-    model = {**TACOTRON, "decoder": decoder}
-    write_config(tmp_path / "voice.json", "tts", "Tacotron2", model, **keys)
-    prepare_dataset(load_config(tmp_path / "voice.json"), "LJSpeech", 1)
-    folder = write_voice(tmp_path, "voice", seed=0)
-    prepare_from_acoustic(vocoder_config(tmp_path), folder)
+    model = {**TACOTRON, "decoder": {**TACOTRON["decoder"], "n_frames_per_step": r}}
+    folder = make_voice(tmp_path, "Tacotron2", model, "none")
+    prepare(tmp_path, folder)
     store, features = store_of(tmp_path), FeatureStore(tmp_path / "data/LJSpeech")
     voice = load_model(folder)
     assert store.frames.tolist() == features.frames.tolist()

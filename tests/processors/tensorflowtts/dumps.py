@@ -1,6 +1,5 @@
 """Small dumps."""
 
-import hashlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,22 +12,17 @@ from processors.tensorflowtts import layout
 from processors.tensorflowtts.exporting import export_dump
 from tests.processors.small_corpus import config_of
 from utils.arrays import write_array
+from utils.files import sha256_of
 
 IDS = ["LJ001-0002", "LJ001-0008", "LJ001-0013", "LJ002-0020", "LJ011-0202"]
 
 
 def dump_config(root: Path, processed: Path, **keys: object) -> Config:
     """An experiment with the mel and the symbols of a dump."""
-    keys = {
-        "text": TextConfig(phone_extractor="tensorflowtts_english", p_arpabet=0.0),
-        "f_min": 80.0,
-        "f_max": 7600.0,
-        "log_floor": 1e-10,
-        "aligner": "learned",
-        "split": SplitConfig(),
-        **keys,
-    }
-    return config_of(root, processed, **keys)
+    text = TextConfig(phone_extractor="tensorflowtts_english", p_arpabet=0.0)
+    mel = {"f_min": 80.0, "f_max": 7600.0, "log_floor": 1e-10}
+    usual = {"text": text, "aligner": "learned", "split": SplitConfig()}
+    return config_of(root, processed, **{**mel, **usual, **keys})
 
 
 def export(corpus: Path, outdir: Path, n_cpus: int = 1, **keys: object) -> Path:
@@ -49,16 +43,12 @@ def add_durations(dump: Path, folder: Path, *, eos: bool = True) -> dict[str, np
             frames = np.full(n_tokens, n_frames // n_tokens, dtype=np.int32)
             frames[: n_frames % n_tokens] += 1
             other = layout.SPLITS[split == "train"]
-            path = folder / other / "durations" / f"{id}-durations.npy"
-            write_array(path, frames)
+            write_array(folder / other / "durations" / f"{id}-durations.npy", frames)
             written[str(id)] = frames
     return written
 
 
 def hashes(folder: Path) -> dict[str, str]:
     """SHA-256 of each file, by its place."""
-    return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
+    paths = filter(Path.is_file, sorted(folder.rglob("*")))
+    return {str(path.relative_to(folder)): sha256_of(path) for path in paths}

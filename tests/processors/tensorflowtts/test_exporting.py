@@ -68,17 +68,9 @@ def test_a_dump_has_the_files_of_the_layout(dump):
 
 def test_arrays_have_the_types_and_sizes_of_the_layout(dump):
     split = "valid" if "LJ001-0002" in np.load(dump / "valid_utt_ids.npy") else "train"
-    ids, raw, norm, f0, energy, wav = (
-        np.load(file.path(dump, split, "LJ001-0002"))
-        for file in (
-            layout.IDS,
-            layout.RAW_MEL,
-            layout.NORM_MEL,
-            layout.F0,
-            layout.ENERGY,
-            layout.WAV,
-        )
-    )
+    files = (layout.IDS, layout.RAW_MEL, layout.NORM_MEL, layout.F0, layout.ENERGY, layout.WAV)
+    arrays = (np.load(file.path(dump, split, "LJ001-0002")) for file in files)
+    ids, raw, norm, f0, energy, wav = arrays
     T = len(raw)
     assert (ids.dtype, raw.dtype, norm.dtype, f0.dtype) == ("i4", "f4", "f4", "f4")
     assert raw.shape == norm.shape == (T, 80)
@@ -113,11 +105,8 @@ def test_statistics_are_of_the_nonzero_frames_of_train(dump):
     mels = np.concatenate([np.load(layout.RAW_MEL.path(dump, "train", id)) for id in train])
     expected = [mels.mean(axis=0, dtype="f8"), mels.std(axis=0, dtype="f8")]
     np.testing.assert_allclose(np.load(dump / "stats.npy"), expected, rtol=1e-5)
-
-
-def test_no_values_have_the_scale_one():
-    stats = mean_and_scale(partial(iter, [np.zeros((0, 1))]))
-    assert stats.tolist() == [[0.0], [1.0]]
+    of_no_values = mean_and_scale(partial(iter, [np.zeros((0, 1))]))
+    assert of_no_values.tolist() == [[0.0], [1.0]]
 
 
 def test_the_split_is_that_of_scikit_learn():
@@ -125,9 +114,6 @@ def test_the_split_is_that_of_scikit_learn():
     split = split_of(list("0123456789"), 0.3, 42)
     assert [id for id, name in split.items() if name == "valid"] == ["8", "1", "5"]
     assert [id for id, name in split.items() if name == "train"] == list("0729436")
-
-
-def test_a_split_without_one_of_its_parts_is_refused():
     with pytest.raises(InputError, match=r"--test_size 0.9 puts 1 of 1 utterances into valid"):
         split_of(["a"], 0.9, 1)
 
@@ -136,14 +122,11 @@ def test_a_split_without_one_of_its_parts_is_refused():
     ("keys", "message"),
     [
         ({"f_min": 0.0}, "not that of the dump: f_min 0.0 and 80.0"),
-        (
-            {"aligner": "imported", "pitch_extractor": "imported"},
-            "a dump has that of the recordings",
-        ),
+        ({"aligner": "imported", "pitch_extractor": "imported"}, "a dump has that of the record"),
         ({"text": TextConfig()}, "phone_extractor lexicon .* a dump tensorflowtts_english and 0"),
     ],
 )
-def test_another_mel_or_other_symbols_are_refused(corpus, tmp_path, keys, message):
+def test_another_mel_other_symbols_and_imported_pitch_are_refused(corpus, tmp_path, keys, message):
     with pytest.raises(InputError, match=message):
         export(corpus, tmp_path / "dump", **keys)
     assert not (tmp_path / "dump").exists()

@@ -48,25 +48,21 @@ def test_an_exported_dump_comes_back_with_the_same_features(original, tmp_path):
     before = hashes(original)
     config, folder, store = imported(original, tmp_path / "data")
     check_made_with(folder, config.preprocess)
+    # the fingerprint has the keys that it always had
+    assert read_json(folder / "fingerprint.json")["features"]["preprocess.min_attention"] == 0.5
     assert store.mel == config.preprocess.mel
     assert list(store.ids) == IDS
     for id in IDS:
         features = store.read(id)
-        raw, f0, energy = (
-            np.load(file_of(original, file, id))
-            for file in (layout.RAW_MEL, layout.F0, layout.ENERGY)
-        )
+        files = (layout.RAW_MEL, layout.F0, layout.ENERGY)
+        raw, f0, energy = (np.load(file_of(original, file, id)) for file in files)
         np.testing.assert_allclose(features.mel, raw.T * np.log(10), rtol=3e-7)
         assert np.array_equal(features.f0, f0)
         assert np.array_equal(features.energy, energy)
         assert features.durations is None
         assert features.phones[-1] == "<eos>"
     assert hashes(original) == before
-
-
-def test_the_fingerprint_of_a_dump_has_the_keys_that_it_always_had(original, tmp_path):
-    _, folder, _ = imported(original, tmp_path / "data")
-    assert read_json(folder / "fingerprint.json")["features"]["preprocess.min_attention"] == 0.5
+    assert import_dump(config, "LJSpeech", original, None, 1) is None  # nothing to do
 
 
 def test_splits_texts_and_recordings_come_from_the_dump(original, tmp_path):
@@ -77,9 +73,8 @@ def test_splits_texts_and_recordings_come_from_the_dump(original, tmp_path):
     assert (first.id, first.text) == ("LJ001-0002", "in being comparatively modern.")
     wav, rate = soundfile.read(first.audio)
     assert rate == 22050
-    np.testing.assert_allclose(
-        wav, np.load(file_of(original, layout.WAV, first.id)), atol=1 / 32768
-    )
+    stored = np.load(file_of(original, layout.WAV, first.id))
+    np.testing.assert_allclose(wav, stored, atol=1 / 32768)
 
 
 def test_statistics_of_frames_are_those_of_the_dump(original, tmp_path):
@@ -111,6 +106,10 @@ def test_the_durations_in_a_dump_are_found(dump, tmp_path):
     assert FeatureStore(tmp_path / "data/LJSpeech").timed
 
 
+def reasons_in(data):
+    return {row["id"]: row["reason"] for row in read_jsonl(data / "rejected.jsonl")}
+
+
 def test_what_does_not_fit_is_left_out_and_named(dump, tmp_path):
     folder = tmp_path / "foreign"
     written = add_durations(dump, folder)
@@ -125,7 +124,7 @@ def test_what_does_not_fit_is_left_out_and_named(dump, tmp_path):
     file_of(dump, layout.RAW_MEL, gone).unlink()
     _, data, store = imported(dump, tmp_path / "data", folder, max_bad_ratio=0.9)
     assert list(store.ids) == [kept]
-    reasons = {row["id"]: row["reason"] for row in read_jsonl(data / "rejected.jsonl")}
+    reasons = reasons_in(data)
     assert "durations that sum to" in reasons[bad]
     assert "at least -1; expected whole" in reasons[negative]
     assert "(3,)" in reasons[wrong]
@@ -133,14 +132,13 @@ def test_what_does_not_fit_is_left_out_and_named(dump, tmp_path):
 
 
 def test_ids_of_no_symbol_are_named(dump, tmp_path):
-    low, high = IDS[:2]
-    for id, number in ((low, 0), (high, 1000)):
+    numbers = {IDS[0]: 0, IDS[1]: 1000}
+    for id, number in numbers.items():
         path = file_of(dump, layout.IDS, id)
         write_array(path, np.full_like(np.load(path), number))
     _, data, _ = imported(dump, tmp_path / "data", max_bad_ratio=0.9)
-    reasons = {row["id"]: row["reason"] for row in read_jsonl(data / "rejected.jsonl")}
-    assert "ids from 0 to 0, expected 1 to" in reasons[low]
-    assert "ids from 1000 to 1000, expected 1 to" in reasons[high]
+    for id, number in numbers.items():
+        assert f"ids from {number} to {number}, expected 1 to" in reasons_in(data)[id]
 
 
 @pytest.mark.parametrize(
@@ -162,36 +160,30 @@ def test_a_missing_eos_lasts_no_frame():
     assert checked_durations(np.array([4, 2]), n_tokens=3, n_frames=6).tolist() == [4, 2, 0]
 
 
-def test_a_second_import_finds_nothing_to_do(original, tmp_path):
-    config, _, _ = imported(original, tmp_path / "data")
-    assert import_dump(config, "LJSpeech", original, None, 1) is None
-
-
 def test_a_configuration_that_does_not_fit_the_dump_is_refused(original, tmp_path):
     with pytest.raises(InputError, match=r"mel is not that of the dump.*f_min 0.0 and 80.0"):
         imported(original, tmp_path / "data", f_min=0.0)
     with pytest.raises(InputError, match="a dump tensorflowtts_english and 0"):
         imported(original, tmp_path / "data", text=TextConfig())
-    config = dump_config(original, tmp_path / "data", aligner="imported")
-    with pytest.raises(InputError, match="no durations of its utterances; give their folder"):
-        import_dump(config, "LJSpeech", original)
-    config = dump_config(original, tmp_path / "data", aligner="learned")
-    with pytest.raises(InputError, match=r"not read with preprocess\.aligner 'learned'"):
-        import_dump(config, "LJSpeech", original, original)
-    with pytest.raises(InputError, match="nowhere: no such folder"):
-        import_dump(config, "LJSpeech", original / "nowhere")
+    for aligner, dump, durations, message in (
+        ("imported", original, None, "no durations of its utterances; give their folder"),
+        ("learned", original, original, r"not read with preprocess\.aligner 'learned'"),
+        ("learned", original / "nowhere", None, "nowhere: no such folder"),
+    ):
+        config = dump_config(original, tmp_path / "data", aligner=aligner)
+        with pytest.raises(InputError, match=message):
+            import_dump(config, "LJSpeech", dump, durations)
     assert not (tmp_path / "data").exists()
 
 
-def test_other_symbols_are_refused(dump, tmp_path):
-    write_json(dump / layout.MAPPER, {"symbol_to_id": {"pad": 0}})
-    with pytest.raises(InputError, match="symbols are not the 149"):
-        imported(dump, tmp_path / "data")
-
-
-def test_a_dump_of_tensorflowtts_has_no_mel_definition_of_its_own(dump, tmp_path):
+def test_a_dump_without_a_mel_definition_has_tensorflowtts_s_and_other_symbols_are_refused(
+    dump, tmp_path
+):
     (dump / layout.MEL_DEFINITION).unlink()
     config, _, store = imported(dump, tmp_path / "data")
     assert store.mel == config.preprocess.mel
     with pytest.raises(InputError, match="mel is not that of the dump"):
         imported(dump, tmp_path / "other", f_max=8000.0)
+    write_json(dump / layout.MAPPER, {"symbol_to_id": {"pad": 0}})
+    with pytest.raises(InputError, match="symbols are not the 149"):
+        imported(dump, tmp_path / "other")

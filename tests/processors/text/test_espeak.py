@@ -1,5 +1,6 @@
 import os
 import pickle
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -12,39 +13,30 @@ from utils.errors import InputError
 
 ROOT = Path(__file__).parents[3]
 SENTENCES = [
-    "the quick brown fox jumps over the lazy dog",
-    "she sells sea shells by the sea shore",
-    "in the middle of the night 25 owls were awake",
-    "how much wood would a woodchuck chuck",
-]
+    "the quick brown fox jumps over the lazy dog", "she sells sea shells by the sea shore",
+    "in the middle of the night 25 owls were awake", "how much wood would a woodchuck chuck",
+]  # fmt: skip
 
 
 def speak(language: str, words: list[str]) -> list[tuple[str, ...]]:
     return [said.phones for said in EspeakPhonemizer(language)(words)]
 
 
-def test_words_keep_their_phones_where_espeak_joins_them():
+def test_words_keep_their_phones_where_espeak_joins_or_parts_them():
     spoken = speak("en-us", ["of", "the", "world", "in", "the", "house"])
     expected = "ʌ v|ð ə|w ˈɜː l d|ɪ n|ð ə|h ˈaʊ s"
     assert "|".join(" ".join(phones) for phones in spoken) == expected
-
-
-def test_words_keep_their_phones_where_espeak_parts_them():
-    spoken = speak("de", ["um", "25", "Uhr"])
-    assert spoken[0] == ("ʊ", "m")
-    assert "".join(spoken[1]) == "fˈʏnfʊnttsvˈantsɪç"
-    assert spoken[2] == ("ˈuː", "ɾ")
+    before, number, after = speak("de", ["um", "25", "Uhr"])
+    assert (before, "".join(number), after) == (("ʊ", "m"), "fˈʏnfʊnttsvˈantsɪç", ("ˈuː", "ɾ"))
 
 
 @pytest.mark.parametrize("language", ["en-us", "en-gb", "de", "fr-fr", "nl", "es", "it"])
 def test_every_word_has_ipa_phones(language):
     words = ["la", "casa", "de", "12", "an", "of", "the", "in", "un", "le", "'x", "well-known"]
     words += ["des", "amis"]
-    spoken = EspeakPhonemizer(language)(words)
+    spoken = speak(language, words)
     assert len(spoken) == len(words)
-    for one in spoken:
-        assert one.phones
-        assert all(map(is_ipa, one.phones)), one
+    assert [phones for phones in spoken if not phones or not all(map(is_ipa, phones))] == []
 
 
 def test_phones_are_those_of_the_whole_clause():
@@ -100,11 +92,7 @@ def test_a_missing_package_names_the_command(monkeypatch):
 
 
 def test_library_and_data_are_found_without_any_variable():
-    clean = {
-        name: value
-        for name, value in os.environ.items()
-        if "ESPEAK" not in name and not name.startswith("COV")
-    }
+    clean = {name: os.environ[name] for name in os.environ if not re.search("ESPEAK|^COV", name)}
     code = (
         "from processors.text.espeak import EspeakPhonemizer\n"
         "print(ascii(EspeakPhonemizer('en-us')(['see'])[0].phones))"

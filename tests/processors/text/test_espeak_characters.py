@@ -17,13 +17,11 @@ def symbols_of(text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "spoken"),  # by phonemizer on the whole text, punctuation preserved
     [
-        ("Hello, world.", "həlˈoʊ, wˈɜːld."),
-        ("The end of the road", "ðɪ ˈɛnd ʌvðə ɹˈoʊd"),
-        ('"Yes"; no!', '"jˈɛs"; nˈoʊ!'),
-        ("It's a well-known house?", "ɪts ɐ wˈɛlnˈoʊn hˈaʊs?"),
+        ("Hello, world.", "həlˈoʊ, wˈɜːld."), ("The end of the road", "ðɪ ˈɛnd ʌvðə ɹˈoʊd"),
+        ('"Yes"; no!', '"jˈɛs"; nˈoʊ!'), ("It's a well-known house?", "ɪts ɐ wˈɛlnˈoʊn hˈaʊs?"),
         ("House {h ə l ˈoʊ}", "hˈaʊs həlˈoʊ"),
     ],
-)
+)  # fmt: skip
 def test_a_text_is_its_characters_with_blanks_between_them(text, spoken):
     phones = TextFrontend(CONFIG, "en-us")(text).phones
     assert list(phones[1::2]) == symbols_of(spoken)

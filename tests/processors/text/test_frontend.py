@@ -2,6 +2,7 @@ import pickle
 import random
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,8 @@ from processors.text.symbols import PAUSES
 from utils.errors import InputError
 
 ROOT = Path(__file__).parents[3]
-
-
-@pytest.fixture(scope="module")
-def english():
-    return TextFrontend(TextConfig(), "en-us")
+ENGLISH = TextFrontend(TextConfig(), "en-us")
+SHORT_PAUSES = TextFrontend(TextConfig(pauses="sp"), "en-us")
 
 
 @pytest.fixture(scope="module")
@@ -24,21 +22,16 @@ def ipa():
     return TextFrontend(TextConfig(phone_extractor="espeak"), "en-us")
 
 
-@pytest.fixture(scope="module")
-def short_pauses():
-    return TextFrontend(TextConfig(pauses="sp"), "en-us")
-
-
-def test_a_sentence_starts_with_silence_and_ends_with_its_class(english):
-    spoken = english("Hello, world?")
+def test_a_sentence_starts_with_silence_and_ends_with_its_class():
+    spoken = ENGLISH("Hello, world?")
     assert " ".join(spoken.phones) == "<sil> HH AH0 L OW1 <,> W ER1 L D <?>"
     assert spoken.words == (("Hello", 1, 5), ("world", 6, 10))
     assert spoken.out_of_vocabulary == ()
-    assert english("The flibberty blorked a cat.").out_of_vocabulary == ("flibberty", "blorked")
+    assert ENGLISH("The flibberty blorked a cat.").out_of_vocabulary == ("flibberty", "blorked")
 
 
-def test_the_record_keeps_text_and_normalised_text(english):
-    spoken = english("It cost $5 (about)")
+def test_the_record_keeps_text_and_normalised_text():
+    spoken = ENGLISH("It cost $5 (about)")
     assert spoken.text == "It cost $5 (about)"
     assert spoken.normalized == "It cost five dollars, about,"
     assert spoken.phones[-1] == "<,>"
@@ -47,17 +40,15 @@ def test_the_record_keeps_text_and_normalised_text(english):
 @pytest.mark.parametrize(
     ("text", "pauses"),
     [
-        ("one", ["<sil>", "<.>"]),
-        ("one.", ["<sil>", "<.>"]),
+        ("one", ["<sil>", "<.>"]), ("one.", ["<sil>", "<.>"]),
         ("one; two: three!", ["<sil>", "<,>", "<,>", "<!>"]),
         ("one -- two (three) 'four'?!", ["<sil>", "<,>", "<,>", "<,>", "<?>"]),
-        ("... one", ["<sil>", "<.>"]),
-        ("one... two...", ["<sil>", "<,>", "<.>"]),
+        ("... one", ["<sil>", "<.>"]), ("one... two...", ["<sil>", "<,>", "<.>"]),
         ("one. two,", ["<sil>", "<.>", "<,>"]),
     ],
-)
-def test_punctuation_becomes_pause_classes(english, text, pauses):
-    assert [phone for phone in english(text).phones if phone in PAUSES] == pauses
+)  # fmt: skip
+def test_punctuation_becomes_pause_classes(text, pauses):
+    assert [phone for phone in ENGLISH(text).phones if phone in PAUSES] == pauses
 
 
 @pytest.mark.parametrize(
@@ -70,7 +61,7 @@ def test_punctuation_becomes_pause_classes(english, text, pauses):
     ],
 )
 def test_short_pauses_stand_between_words_only(text, phones):
-    spoken = TextFrontend(TextConfig(pauses="sp"), "en-us")(text)
+    spoken = SHORT_PAUSES(text)
     assert " ".join(spoken.phones) == phones
     first, second = spoken.words
     assert (first.start, second.end) == (0, len(spoken.phones))
@@ -91,34 +82,29 @@ def test_short_pauses_stand_between_words_only(text, phones):
         ("{HH AY1} word", "<sil> HH AY1 W ER1 D <.>"),
     ],
 )
-def test_punctuation_after_inline_phones_is_a_pause(english, text, phones):
-    assert " ".join(english(text).phones) == phones
+def test_punctuation_after_inline_phones_is_a_pause_and_stays_in_the_normalised_text(text, phones):
+    assert " ".join(ENGLISH(text).phones) == phones
+    assert ENGLISH("say {HH AY1}? $5!").normalized == "say {HH AY1}? five dollars!"
 
 
-def test_punctuation_after_inline_phones_stays_in_the_normalised_text(english):
-    assert english("say {HH AY1}? $5!").normalized == "say {HH AY1}? five dollars!"
+def test_words_and_pauses_cover_the_phones_exactly(ipa):
+    for frontend in (ENGLISH, ipa, SHORT_PAUSES):
+        spoken = frontend('In the 1990s, "Dr. Lee" paid $5.50 of the bill -- at 3:30 p.m.!')
+        covered = [index for word in spoken.words for index in range(word.start, word.end)]
+        pauses = [index for index, phone in enumerate(spoken.phones) if phone in PAUSES]
+        assert sorted(covered + pauses) == list(range(len(spoken.phones)))
+        assert all(word.start < word.end for word in spoken.words)
+        assert not any({first, second} <= {*PAUSES} for first, second in pairwise(spoken.phones))
 
 
-@pytest.mark.parametrize("backend", ["english", "ipa", "short_pauses"])
-def test_words_and_pauses_cover_the_phones_exactly(request, backend):
-    frontend = request.getfixturevalue(backend)
-    spoken = frontend('In the 1990s, "Dr. Lee" paid $5.50 of the bill -- at 3:30 p.m.!')
-    covered = [index for word in spoken.words for index in range(word.start, word.end)]
-    pauses = [index for index, phone in enumerate(spoken.phones) if phone in PAUSES]
-    assert sorted(covered + pauses) == list(range(len(spoken.phones)))
-    assert all(word.start < word.end for word in spoken.words)
-    for first, second in zip(spoken.phones, spoken.phones[1:], strict=False):
-        assert not (first in PAUSES and second in PAUSES)
-
-
-def test_inline_phones_are_said_as_written(english, ipa):
-    assert english("say {T AH0 M EY1} now").phones[3:7] == ("T", "AH0", "M", "EY1")
+def test_inline_phones_are_said_as_written(ipa):
+    assert ENGLISH("say {T AH0 M EY1} now").phones[3:7] == ("T", "AH0", "M", "EY1")
     assert ipa("say {t ə m ˈeɪ} now").phones[3:7] == ("t", "ə", "m", "ˈeɪ")
-    spoken = english("{HH AH0 L OW1}")  # all there is
+    spoken = ENGLISH("{HH AH0 L OW1}")  # all there is
     assert spoken.phones == ("<sil>", "HH", "AH0", "L", "OW1", "<.>")
     assert spoken.words == (("HH AH0 L OW1", 1, 5),)
     with pytest.raises(InputError, match=r"'QQ' in \{HH QQ\} is not a phone of ARPAbet"):
-        english("{HH QQ}")
+        ENGLISH("{HH QQ}")
     with pytest.raises(InputError, match=r"'AH0' in \{AH0\} is not a phone of IPA"):
         ipa("{AH0}")
 
@@ -126,8 +112,8 @@ def test_inline_phones_are_said_as_written(english, ipa):
 @pytest.mark.parametrize(
     "text", ["", " \n", "😀👍", "\x00\x07", "...?!", "\u200f\u202e", "''", "-"]
 )
-def test_text_without_words_is_refused(english, ipa, text):
-    for frontend in (english, ipa):
+def test_text_without_words_is_refused(ipa, text):
+    for frontend in (ENGLISH, ipa):
         with pytest.raises(InputError, match="no word to say"):
             frontend(text)
 
@@ -163,9 +149,9 @@ SIGNS = "%&@#§°+=<>±×÷^$€£¥√∞≤≥≠≈‰Ω©®™→∑₹₽¢
 @pytest.mark.parametrize(
     "language", ["", "en-us", "de", "nl", "fr-fr", "cmn", "ru", "ja", "ar", "hi", "pl"]
 )
-def test_every_sign_of_any_text_is_spoken_or_named(language, english):
+def test_every_sign_of_any_text_is_spoken_or_named(language):
     espeak = TextConfig(phone_extractor="espeak")
-    frontend = TextFrontend(espeak, language) if language else english
+    frontend = TextFrontend(espeak, language) if language else ENGLISH
     generator = random.Random(7)
     for _ in range(20):
         pieces = [*generator.choices(["da", "no", "5", "12", "3,5", "x"], k=3), "me"]
@@ -178,8 +164,8 @@ def test_every_sign_of_any_text_is_spoken_or_named(language, english):
             assert sign in spoken.unspoken or spoken.phones != plain.phones, (text, sign)
 
 
-def test_signs_without_a_word_are_left_out_and_named(english, ipa):
-    for frontend in (english, ipa):
+def test_signs_without_a_word_are_left_out_and_named(ipa):
+    for frontend in (ENGLISH, ipa):
         spoken = frontend("Well 😀 done ✓ now.")
         assert spoken.unspoken == ("😀", "✓")
         assert not set("😀✓") & set(" ".join(word.text for word in spoken.words))
@@ -192,9 +178,9 @@ def test_a_user_lexicon_comes_before_acronyms_and_cmudict(tmp_path):
     assert " ".join(frontend("Hello, SQL!").phones) == "<sil> Y OW1 <,> S IY1 K W AH0 L <!>"
 
 
-def test_frontend_travels_to_other_processes(english):
-    english("used before")
-    assert pickle.loads(pickle.dumps(english))("Hello.") == english("Hello.")
+def test_frontend_travels_to_other_processes():
+    ENGLISH("used before")
+    assert pickle.loads(pickle.dumps(ENGLISH))("Hello.") == ENGLISH("Hello.")
 
 
 def test_plain_words_need_no_optional_package_and_no_pytorch():
@@ -227,8 +213,6 @@ def test_the_words_of_each_part_of_a_text_are_known(extractor):
     ]
     assert "|".join(words) == expected
     assert spoken.phones == frontend("".join(parts)).phones
-    assert (
-        frontend("It is (", "$5", "), or ", " ", "-5").phones
-        == frontend("It is ($5), or -5").phones
-    )
+    whole = frontend("It is ($5), or -5").phones
+    assert frontend("It is (", "$5", "), or ", " ", "-5").phones == whole
     assert frontend("One.").word_ends == ()

@@ -11,15 +11,8 @@ from processors.text.symbols import MARKS, PAUSES, WORD_BOUNDARY
 from processors.text.voice_phones import nvidia_vocabulary
 from utils.errors import InputError
 
-
-@pytest.fixture(scope="module")
-def letters():
-    return TextFrontend(TextConfig(phone_extractor="letters"), "en-us")
-
-
-@pytest.fixture(scope="module")
-def mixed():
-    return TextFrontend(TextConfig(phone_extractor="mixed"), "en-us")
+LETTERS = TextFrontend(TextConfig(phone_extractor="letters"), "en-us")
+MIXED = TextFrontend(TextConfig(phone_extractor="mixed"), "en-us")
 
 
 def plain(spoken):
@@ -38,8 +31,8 @@ def plain(spoken):
         ("say {h a u s} now", "<sil>say_haus_now<.>"),
     ],
 )  # fmt: skip
-def test_words_are_spelt_with_boundaries_where_no_punctuation_is(letters, text, sequence):
-    assert plain(letters(text)) == sequence
+def test_words_are_spelt_with_boundaries_where_no_punctuation_is(text, sequence):
+    assert plain(LETTERS(text)) == sequence
 
 
 def test_short_pauses_can_take_the_place_of_punctuation():
@@ -47,9 +40,9 @@ def test_short_pauses_can_take_the_place_of_punctuation():
     assert " ".join(spoken.phones) == "s o <sp> a <space> b"
 
 
-@pytest.mark.parametrize("kind", ["letters", "mixed"])
-def test_words_and_pauses_cover_the_sequence(request, kind):
-    spoken = mix(request.getfixturevalue(kind)("Well-known Dr. Lee, at 3:30 p.m. -- it's here!"), 1)
+@pytest.mark.parametrize("frontend", [LETTERS, MIXED])
+def test_words_and_pauses_cover_the_sequence(frontend):
+    spoken = mix(frontend("Well-known Dr. Lee, at 3:30 p.m. -- it's here!"), 1)
     covered = [index for word in spoken.words for index in range(word.start, word.end)]
     pauses = [index for index, phone in enumerate(spoken.phones) if phone in PAUSES]
     assert sorted(covered + pauses) == list(range(len(spoken.phones)))
@@ -61,12 +54,11 @@ def test_words_and_pauses_cover_the_sequence(request, kind):
     [
         ("de", "Übergröße, so!", "<sil>übergröße<,>so<!>"),
         ("ru", "Добрый День", "<sil>добрый_день<.>"),
-        ("hi", "नमस्ते दुनिया।", "<sil>नमस्ते_दुनिया<.>"),
-        ("ar", "مرحبا", "<sil>مرحبا<.>"),
+        ("hi", "नमस्ते दुनिया।", "<sil>नमस्ते_दुनिया<.>"), ("ar", "مرحبا", "<sil>مرحبا<.>"),
         ("fr-fr", "l'été est-ce", "<sil>l'été_est_ce<.>"),
         ("cmn", "你好，世界。", "<sil>你好<,>世界<.>"),
     ],
-)
+)  # fmt: skip
 def test_letters_of_any_script_are_kept(language, text, sequence):
     config = TextConfig(phone_extractor="letters", normalizer="none")
     spoken = TextFrontend(config, language)(text)
@@ -75,24 +67,20 @@ def test_letters_of_any_script_are_kept(language, text, sequence):
     assert [phone for phone in spoken.phones if phone not in (*PAUSES, "'")] == expected
 
 
-def test_numbers_that_no_normaliser_reads_are_named():
+def test_numbers_that_no_normaliser_reads_and_signs_without_letters_are_named():
     config = TextConfig(phone_extractor="letters", normalizer="none")
     with pytest.raises(InputError, match="'2' in '25' is not a letter; write it in words"):
         TextFrontend(config, "de")("Zimmer 25")
-
-
-def test_signs_without_letters_are_left_out_and_named():
-    config = TextConfig(phone_extractor="letters", normalizer="none")
     spoken = TextFrontend(config, "sv")("bra ☃ du")
     assert (plain(spoken), spoken.unspoken) == ("<sil>bra_du<.>", ("☃",))
 
 
-def test_braces_hold_letters_or_phones(letters, mixed):
+def test_braces_hold_letters_or_phones():
     with pytest.raises(InputError, match=r"'HH' in \{HH AW1 S\} is not a letter"):
-        letters("{HH AW1 S}")
+        LETTERS("{HH AW1 S}")
     with pytest.raises(InputError, match=r"'h' in \{h\} is not a phone of ARPAbet"):
-        mixed("{h}")
-    assert plain(mixed("the {HH AW1 S}.")) == "<sil>the_HHAW1S<.>"
+        MIXED("{h}")
+    assert plain(MIXED("the {HH AW1 S}.")) == "<sil>the_HHAW1S<.>"
 
 
 @pytest.mark.parametrize(
@@ -103,9 +91,7 @@ def test_braces_hold_letters_or_phones(letters, mixed):
         ("aardvarks", "AA1 R D V AA2 R K S"),  # in CMUdict
         ("wombat's", "W AA1 M B AE2 T Z"),
         ("read", "r e a d"),  # heteronyms and words of several pronunciations stay letters
-        ("live", "l i v e"),
-        ("the", "t h e"),
-        ("with", "w i t h"),
+        ("live", "l i v e"), ("the", "t h e"), ("with", "w i t h"),
         ("reads", "R IY1 D Z"),  # CMUdict has one pronunciation
         ("a's", "EY1 Z"),
         ("blorks", "b l o r k s"),  # unknown, as its stem
@@ -113,9 +99,9 @@ def test_braces_hold_letters_or_phones(letters, mixed):
         ("with's", "w i t h ' s"),  # a stem of several pronunciations
         ("s", "EH1 S"),
     ],
-)
-def test_words_of_one_known_pronunciation_have_phones(mixed, word, phones):
-    assert " ".join(mix(mixed(word), 1.0).phones) == f"<sil> {phones} <.>"
+)  # fmt: skip
+def test_words_of_one_known_pronunciation_have_phones(word, phones):
+    assert " ".join(mix(MIXED(word), 1.0).phones) == f"<sil> {phones} <.>"
 
 
 def test_the_lexicon_of_the_user_decides(tmp_path):
@@ -126,20 +112,15 @@ def test_the_lexicon_of_the_user_decides(tmp_path):
     assert " ".join(spoken.phones) == "<sil> R EH1 D <space> S IY1 K W AH0 L <.>"
 
 
-def test_letters_cannot_collide_with_phones_or_marks(mixed):
-    spoken = mixed("B b, d k f.")
-    assert set(spoken.phones) - set(PAUSES) == {"b", "d", "k", "f"}
+def test_letters_cannot_collide_with_phones_or_marks():
+    assert {*MIXED("B b, d k f.").phones} - {*PAUSES} == {"b", "d", "k", "f"}
     assert WORD_BOUNDARY not in MARKS
 
 
 BASIC, LOWERCASE = "nvidia_english", "nvidia_english_lowercase"
+NVIDIA = TextFrontend(TextConfig(phone_extractor=BASIC), "en-us")
 # ids of english_basic as its definition lists them: pad, hyphen, punctuation, capitals, letters
 CHARACTERS = "_-!'(),.:;? ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-
-
-@pytest.fixture(scope="module")
-def frontend():
-    return TextFrontend(TextConfig(phone_extractor=BASIC), "en-us")
 
 
 def ids_of(text):
@@ -150,19 +131,13 @@ def ids_of(text):
 @pytest.mark.parametrize(
     ("extractor", "n_symbols", "ids"),
     [
-        (
-            BASIC,
-            148,
-            {
-                "<pad>": 0, "<->": 1, "<!>": 2, "'": 3, "<(>": 4, "<?>": 10, "<space>": 11, "A": 12,
-                "Z": 37, "a": 38, "z": 63, "@AA": 64, "@AA0": 65, "@B": 88, "@HH": 106, "@ZH": 147,
-            },
-        ),
-        (
-            LOWERCASE,
-            123,
-            {"<pad>": 0, "'": 3, '<">': 4, "<space>": 12, "a": 13, "z": 38, "@AA": 39, "@ZH": 122},
-        ),
+        (BASIC, 148, {
+            "<pad>": 0, "<->": 1, "<!>": 2, "'": 3, "<(>": 4, "<?>": 10, "<space>": 11, "A": 12,
+            "Z": 37, "a": 38, "z": 63, "@AA": 64, "@AA0": 65, "@B": 88, "@HH": 106, "@ZH": 147,
+        }),
+        (LOWERCASE, 123, {
+            "<pad>": 0, "'": 3, '<">': 4, "<space>": 12, "a": 13, "z": 38, "@AA": 39, "@ZH": 122,
+        }),
     ],
 )  # fmt: skip
 def test_ids_are_those_of_nvidia(extractor, n_symbols, ids):
@@ -191,14 +166,14 @@ def test_tensorflowtts_has_the_symbols_of_english_basic_and_an_end():
         ("95 % sure.", "ninety-five percent sure."),
     ],
 )  # fmt: skip
-def test_text_becomes_words_in_lower_case_with_its_punctuation(frontend, text, normalized):
-    spoken = frontend(text)
+def test_text_becomes_words_in_lower_case_with_its_punctuation(text, normalized):
+    spoken = NVIDIA(text)
     assert spoken.normalized == normalized
     assert nvidia_vocabulary(BASIC).ids(spoken.phones) == ids_of(normalized)
 
 
-def test_words_have_spans_and_marks_are_pauses(frontend):
-    spoken = frontend("Well-known, (isn't it)?")
+def test_words_have_spans_and_marks_are_pauses():
+    spoken = NVIDIA("Well-known, (isn't it)?")
     said = [(word.text, "".join(spoken.phones[word.start : word.end])) for word in spoken.words]
     assert said == [("well", "well"), ("known", "known"), ("isn't", "isn't"), ("it", "it")]
     covered = {index for word in spoken.words for index in range(word.start, word.end)}
@@ -207,27 +182,27 @@ def test_words_have_spans_and_marks_are_pauses(frontend):
     assert set(others) <= set(PAUSES)
 
 
-def test_characters_without_a_symbol_are_named_once(frontend):
-    spoken = frontend('A "spy" ☃ or a "mole" ☃.')
+def test_characters_without_a_symbol_are_named_once():
+    spoken = NVIDIA('A "spy" ☃ or a "mole" ☃.')
     assert spoken.normalized == "a spy or a mole."
     assert spoken.unspoken == ('"', "☃")
-    assert frontend('("rock☃roll")').normalized == "(rock roll)"
+    assert NVIDIA('("rock☃roll")').normalized == "(rock roll)"
     lowercase = TextFrontend(TextConfig(phone_extractor=LOWERCASE), "en-us")('A "spy".')
     assert lowercase.unspoken == ()
     assert nvidia_vocabulary(LOWERCASE).ids(lowercase.phones)[:4] == [13, 12, 4, 31]  # a, " "", s
 
 
-def test_phones_in_braces_stay_phones(frontend):
-    spoken = frontend("The {HH AW1 S}, ({HH AW1 S})!")
+def test_phones_in_braces_stay_phones():
+    spoken = NVIDIA("The {HH AW1 S}, ({HH AW1 S})!")
     house = ["@HH", "@AW1", "@S"]
     tail = ["<,>", "<space>", "<(>", *house, "<)>", "<!>"]
     assert list(spoken.phones) == ["t", "h", "e", "<space>", *house, *tail]
     with pytest.raises(InputError, match=r"'QQ' in \{QQ\} is not a phone of ARPAbet"):
-        frontend("{QQ}")
+        NVIDIA("{QQ}")
 
 
-def test_words_of_one_pronunciation_are_mixed_in_and_all_else_stays(frontend):
-    spoken = frontend("The dog's 'house' read, blorks!")
+def test_words_of_one_pronunciation_are_mixed_in_and_all_else_stays():
+    spoken = NVIDIA("The dog's 'house' read, blorks!")
     assert spoken.phones[:4] == ("t", "h", "e", "<space>")
     mixed = mix(spoken, 1.0)
     said = [" ".join(mixed.phones[word.start : word.end]) for word in mixed.words]
@@ -238,22 +213,17 @@ def test_words_of_one_pronunciation_are_mixed_in_and_all_else_stays(frontend):
     assert nvidia_vocabulary(BASIC).ids(mixed.phones)
 
 
-def test_text_of_other_languages_and_without_words_is_refused(frontend):
+def test_text_of_other_languages_and_without_words_is_refused():
     with pytest.raises(InputError, match="not a letter of English"):
-        frontend("дом")
+        NVIDIA("дом")
     with pytest.raises(InputError, match="no word to say"):
-        frontend("...!")
+        NVIDIA("...!")
     with pytest.raises(InputError, match=r"set preprocess\.text\.phone_extractor to letters"):
         TextFrontend(TextConfig(phone_extractor=BASIC), "de")
 
 
 WORDS = [WordPhones(index, 2 * index, 2 * index + 1, ("X",)) for index in range(5000)]
 DRAWN = [0, 1, 2, 3, 4, 5, 6, 7, 8, 13, 14, 16, 17]
-
-
-@pytest.fixture(scope="module")
-def spoken():
-    return TextFrontend(TextConfig(phone_extractor="mixed"), "en-us")("The big cat, a house now.")
 
 
 def test_the_share_of_phones_is_the_probability_in_each_epoch_and_utterance():
@@ -282,7 +252,8 @@ def test_chosen_words_take_the_place_of_their_letters():
     assert longest(letters, words) == 8
 
 
-def test_spans_of_words_follow_the_mixture(spoken):
+def test_spans_of_words_follow_the_mixture():
+    spoken = MIXED("The big cat, a house now.")
     whole = mix(spoken, 1.0)
     said = {word.text: " ".join(whole.phones[word.start : word.end]) for word in whole.words}
     assert said == {

@@ -32,29 +32,22 @@ def without(*names):
     )
 
 
-def test_a_phone_of_the_set_is_itself():
-    assert GERMAN.nearest("ʃ") == ("ʃ",)
-
-
-def test_the_same_vowel_with_another_stress_is_nearest():
-    assert PhoneSet(["OY2", "OW1", "AO1", "OY0", "IH0"]).nearest("OY1") == ("OY2",)
-    assert PhoneSet(["OY0", "AO1", "IH0"]).nearest("OY1") == ("OY0",)
-    assert PhoneSet(["AH1", "AA0"]).nearest("AH") == ("AH1",)
-    assert [PhoneSet(["AA0", "AA1", "AA2"]).nearest(f"AA{n}") for n in ("", 0)] == [
-        ("AA1",),
-        ("AA0",),
-    ]
-    assert PhoneSet(["AA0", "AE1"]).nearest("AA") == ("AA0",)
-    assert PhoneSet(["AA", "AE1"]).nearest("AA0") == ("AA",)
-    assert [
-        PhoneSet(["AA", "AA1", "AA0"]).nearest("ˈɑː"),
-        PhoneSet(["AA", "AA0"]).nearest("ɑː"),
-    ] == [
-        ("AA1",),
-        ("AA0",),
-    ]
-    assert GERMAN.nearest("ˈʏ") == ("ʏ",)
-    assert GERMAN.nearest("a") == ("a",)
+@pytest.mark.parametrize(
+    ("phones", "phone", "nearest"),
+    [
+        # the same vowel with another stress
+        ("OY2 OW1 AO1 OY0 IH0", "OY1", "OY2"), ("OY0 AO1 IH0", "OY1", "OY0"),
+        ("AH1 AA0", "AH", "AH1"), ("AA0 AA1 AA2", "AA", "AA1"), ("AA0 AA1 AA2", "AA0", "AA0"),
+        ("AA0 AE1", "AA", "AA0"), ("AA AE1", "AA0", "AA"), ("AA AA1 AA0", "ˈɑː", "AA1"),
+        ("AA AA0", "ɑː", "AA0"),
+        # pauses, and what is no phone
+        ("<sil> <.> <,> AH0", "<?>", "<.>"), ("<sil> <.> <,> AH0", "<!>", "<.>"),
+        ("<sil> <.> <,> AH0", "<sp>", "<,>"), ("<sil> <.> AH0", "<,>", "<.>"),
+        ("<.>", "a", ""), ("AH0", "<.>", ""),
+    ],
+)  # fmt: skip
+def test_a_set_gives_the_nearest_of_its_phones_and_pauses(phones, phone, nearest):
+    assert " ".join(PhoneSet(phones.split()).nearest(phone)) == nearest
 
 
 @pytest.mark.parametrize(
@@ -73,26 +66,12 @@ def test_arpabet_is_replaced_by_what_sounds_alike(phone, nearest):
     [
         ("θ", "f"), ("ð", "v"), ("w", "uː"), ("ʁ", "x"), ("tʃ", "ts"), ("ɲ", "ŋ"), ("ʎ", "l"),
         ("ˈæ", "ˈa"), ("yː", "yː"), ("ˈyː", "yː"), ("œ", "øː"), ("ˈɔɪ", "ɔ ɪ"), ("ɔ̃", "ɔ n"),
-        ("ˌaɪɚ", "aɪ ə r"), ("n̩", "n"), ("pʲ", "p"), ("i.5", "iː"), ("g", "k"),
+        ("ˌaɪɚ", "aɪ ə r"), ("n̩", "n"), ("pʲ", "p"), ("i.5", "iː"), ("g", "k"), ("ʃ", "ʃ"),
+        ("ˈʏ", "ʏ"), ("a", "a"), ("ǃ", ""),
     ],
 )  # fmt: skip
 def test_ipa_is_replaced_by_what_sounds_alike(phone, nearest):
     assert " ".join(GERMAN.nearest(phone)) == nearest
-
-
-def test_pauses_are_replaced_by_the_nearest_pause():
-    voice = PhoneSet(["<sil>", "<.>", "<,>", "AH0"])
-    assert [voice.nearest(f"<{mark}>") for mark in ("?", "!", "sp")] == [
-        ("<.>",),
-        ("<.>",),
-        ("<,>",),
-    ]
-    assert PhoneSet(["<sil>", "<.>", "AH0"]).nearest("<,>") == ("<.>",)
-
-
-def test_what_is_no_phone_has_no_nearest():
-    assert GERMAN.nearest("ǃ") == PhoneSet(["<.>"]).nearest("a") == ()
-    assert PhoneSet(["AH0"]).nearest("<.>") == ()
 
 
 @pytest.mark.parametrize("language", ["en-us", "fr-fr", "nl", "ru", "hi", "ar", "ja", "cmn", "vi"])
@@ -102,14 +81,12 @@ def test_every_phone_of_espeak_has_a_nearest_one(language):
         assert GERMAN.nearest(phone), phone
 
 
-def test_voiceless_are_marks_punctuation_and_voiceless_consonants():
+def test_marks_and_voiceless_consonants_have_no_voice_and_vowels_and_what_is_unknown_have():
     assert not any(is_voiced(mark) for mark in (*MARKS, ",", "...", " ", "'"))
     voiceless = {"CH", "F", "HH", "K", "P", "S", "SH", "T", "TH"}
     assert {phone for phone in CONSONANTS if not is_voiced(phone)} == voiceless
     assert not any(is_voiced(phone) for phone in ("tʃ", "θ", "pʰ", "ʔ", "ç", "l̥", "ts", "ʍ"))
 
-
-def test_voiced_are_vowels_voiced_consonants_and_what_is_unknown():
     vowels = set(ARPABET) - set(CONSONANTS)
     assert all(is_voiced(phone) for phone in (*vowels, "ˈaː", "dʒ", "z", "ɦ", "n̩", "ɔ̃", "ɹ"))
     assert all(is_voiced(phone) for phone in ("é", "Ω", "人"))
@@ -123,75 +100,59 @@ def test_letters_are_voiced_and_arpabet_next_to_them_is_as_ever():
 
 
 TRAINED = ["<sil>", "<.>", "B", "M", "AO1", "IH0", "AH1", "OW2"]
-BOY = SpokenText(
-    "my boy mom?",
-    "my boy mom?",
-    ("<sil>", "B", "OY1", "M", "AH1", "M", "<?>"),
-    (Word("boy", 1, 3), Word("mum", 3, 6)),
-)
-PLAIN = SpokenText("mum", "mum", ("<sil>", "M", "AH1", "M", "<.>"), (Word("mum", 1, 4),))
 
 
-def test_phones_of_the_training_data_stay_as_they_are(caplog):
-    assert VoicePhones(TRAINED, "refuse").fit([[PLAIN]]) == [[PLAIN]]
-    assert caplog.text == ""
+def spoken(phones, *words):
+    return SpokenText("a", "a", tuple(phones.split()), tuple(Word(*word) for word in words))
 
 
-def test_other_phones_become_the_nearest_and_words_keep_theirs():
-    ((plain, fitted),) = VoicePhones(TRAINED, "replace").fit([[PLAIN, BOY]])
-    assert plain == PLAIN
+BOY = spoken("<sil> B OY1 M AH1 M <?>", ("boy", 1, 3), ("mum", 3, 6))
+MUM = spoken("<sil> M AH1 M <.>", ("mum", 1, 4))
+
+
+@pytest.mark.parametrize(
+    ("trained", "unknown", "clause", "phones"),
+    [
+        (TRAINED, "refuse", MUM, "<sil> M AH1 M <.>"),
+        (TRAINED, "replace", spoken("<sil> M AH1 M <!>", ("mum", 1, 4)), "<sil> M AH1 M <.>"),
+        (["M", "AH1"], "replace", MUM, "<sil> M AH1 M <.>"),  # a voice without any pause
+        ([*TRAINED, "OY1"], "refuse", BOY, "<sil> B OY1 M AH1 M <.>"),
+        (  # letters, and symbols of NVIDIA
+            ["<sil>", "e", "b", "<,>", "<space>", "@AO1", "@B", "<.>"], "replace",
+            spoken("<sil> é <;> @AO2 <.>", ("é", 1, 2), ("AO2", 3, 4)), "<sil> e <,> @AO1 <.>",
+        ),
+    ],
+)  # fmt: skip
+def test_clauses_are_in_the_phones_of_the_voice(trained, unknown, clause, phones, caplog):
+    ((fitted,),) = VoicePhones(trained, unknown).fit([[clause]])
+    assert (" ".join(fitted.phones), fitted.words) == (phones, clause.words)
+    has_warning = {"<?>", "@AO2"} & {*clause.phones}  # an exclamation mark needs none
+    assert len(caplog.messages) == bool(has_warning)
+
+
+def test_other_phones_become_the_nearest_with_one_warning_and_words_keep_theirs(caplog):
+    voice = VoicePhones(TRAINED, "replace")
+    for _ in range(2):
+        ((plain, fitted),) = voice.fit([[MUM, BOY]])
+    assert plain == MUM
     assert fitted.phones == ("<sil>", "B", "AO1", "IH0", "M", "AH1", "M", "<.>")
     assert fitted.words == (("boy", 1, 4), ("mum", 4, 7))
-
-
-def test_a_warning_names_phone_word_and_replacement_once(caplog):
-    phones = VoicePhones(TRAINED, "replace")
-    for _ in range(2):
-        phones.fit([[BOY, BOY]])
-    (record,) = caplog.records
-    assert record.getMessage() == (
+    assert caplog.messages == [
         "this voice was not trained on all phones of the text and replaces OY1 in 'boy' by AO1 IH0,"
         " <?> by <.>"
-    )
+    ]
 
 
-def test_an_exclamation_mark_becomes_a_full_stop_without_a_warning(caplog):
-    text = SpokenText("mum!", "mum!", (*PLAIN.phones[:-1], "<!>"), PLAIN.words)
-    ((fitted,),) = VoicePhones(TRAINED, "replace").fit([[text]])
-    assert fitted.phones == PLAIN.phones
-    assert caplog.text == ""
-
-
-def test_other_phones_are_refused_if_wanted_but_not_pauses():
+def test_other_phones_are_refused_if_wanted_and_those_like_no_other_always():
     with pytest.raises(InputError, match=r"phone OY1 in 'boy'; the nearest: AO1 IH0; set infer"):
         VoicePhones(TRAINED, "refuse").fit([[BOY]])
-    ((fitted,),) = VoicePhones([*TRAINED, "OY1"], "refuse").fit([[BOY]])
-    assert fitted.phones == (*BOY.phones[:-1], "<.>")
-
-
-def test_a_phone_that_is_like_no_other_is_refused():
-    alien = SpokenText("x", "x", ("<sil>", "ǃ", "<.>"), (Word("x", 1, 2),))
     with pytest.raises(InputError, match="phone ǃ in 'x', and has none like it"):
-        VoicePhones(TRAINED, "replace").fit([[alien]])
-
-
-def test_a_voice_without_any_pause_keeps_them():
-    ((fitted,),) = VoicePhones(["M", "AH1"], "replace").fit([[PLAIN]])
-    assert fitted.phones == PLAIN.phones
-
-
-def test_letters_and_symbols_of_nvidia_that_were_not_trained_are_replaced_by_like_ones():
-    phones = ("<sil>", "é", "<;>", "@AO2", "<.>")
-    text = SpokenText("é", "é", phones, (Word("é", 1, 2), Word("AO2", 3, 4)))
-    trained = ["<sil>", "e", "b", "<,>", "<space>", "@AO1", "@B", "<.>"]
-    ((fitted,),) = VoicePhones(trained, "replace").fit([[text]])
-    assert fitted.phones == ("<sil>", "e", "<,>", "@AO1", "<.>")
+        VoicePhones(TRAINED, "replace").fit([[spoken("<sil> ǃ <.>", ("x", 1, 2))]])
 
 
 def test_an_apostrophe_that_was_not_trained_is_left_out(caplog):
-    phones = ("<sil>", "i", "t", "'", "s", "<.>")
-    text = SpokenText("it's", "it's", phones, (Word("it's", 1, 5),))
-    ((fitted,),) = VoicePhones(["<sil>", "i", "t", "s", "<.>"], "refuse").fit([[text]])
+    its = spoken("<sil> i t ' s <.>", ("it's", 1, 5))
+    ((fitted,),) = VoicePhones(["<sil>", "i", "t", "s", "<.>"], "refuse").fit([[its]])
     assert fitted.phones == ("<sil>", "i", "t", "s", "<.>")
     assert fitted.words == (("it's", 1, 4),)
     assert "' in 'it's' by nothing" in caplog.text

@@ -15,54 +15,26 @@ from torch.nn import functional as F
 N_SYMBOLS = 148
 PITCH = 205.0, 58.5  # mean and deviation, Hz
 SMALL = {  # the config of a checkpoint; every size differs from the published one
-    "n_mel_channels": 80,
-    "n_symbols": N_SYMBOLS,
-    "padding_idx": 0,
-    "symbols_embedding_dim": 12,
-    "in_fft_n_layers": 2,
-    "in_fft_n_heads": 2,
-    "in_fft_d_head": 5,
-    "in_fft_conv1d_kernel_size": 3,
-    "in_fft_conv1d_filter_size": 20,
-    "in_fft_output_size": 12,
-    "p_in_fft_dropout": 0.1,
-    "p_in_fft_dropatt": 0.2,
-    "p_in_fft_dropemb": 0.0,
-    "out_fft_n_layers": 3,
-    "out_fft_n_heads": 1,
-    "out_fft_d_head": 8,
-    "out_fft_conv1d_kernel_size": 5,
-    "out_fft_conv1d_filter_size": 24,
-    "out_fft_output_size": 12,
-    "p_out_fft_dropout": 0.1,
-    "p_out_fft_dropatt": 0.1,
-    "p_out_fft_dropemb": 0.0,
-    "dur_predictor_kernel_size": 3,
-    "dur_predictor_filter_size": 10,
-    "p_dur_predictor_dropout": 0.1,
-    "dur_predictor_n_layers": 1,
-    "pitch_predictor_kernel_size": 5,
-    "pitch_predictor_filter_size": 9,
-    "p_pitch_predictor_dropout": 0.3,
-    "pitch_predictor_n_layers": 3,
-    "pitch_embedding_kernel_size": 5,
-    "n_speakers": 1,
-    "speaker_emb_weight": 0.7,
-    "energy_predictor_kernel_size": 3,
-    "energy_predictor_filter_size": 11,
-    "p_energy_predictor_dropout": 0.1,
-    "energy_predictor_n_layers": 2,
+    **{"n_mel_channels": 80, "n_symbols": N_SYMBOLS, "padding_idx": 0},
+    **{"symbols_embedding_dim": 12, "n_speakers": 1, "speaker_emb_weight": 0.7},
+    **{"in_fft_n_layers": 2, "in_fft_n_heads": 2, "in_fft_d_head": 5, "in_fft_output_size": 12},
+    **{"in_fft_conv1d_kernel_size": 3, "in_fft_conv1d_filter_size": 20},
+    **{"p_in_fft_dropout": 0.1, "p_in_fft_dropatt": 0.2, "p_in_fft_dropemb": 0.0},
+    **{"out_fft_n_layers": 3, "out_fft_n_heads": 1, "out_fft_d_head": 8, "out_fft_output_size": 12},
+    **{"out_fft_conv1d_kernel_size": 5, "out_fft_conv1d_filter_size": 24},
+    **{"p_out_fft_dropout": 0.1, "p_out_fft_dropatt": 0.1, "p_out_fft_dropemb": 0.0},
+    **{"dur_predictor_kernel_size": 3, "dur_predictor_filter_size": 10},
+    **{"dur_predictor_n_layers": 1, "p_dur_predictor_dropout": 0.1},
+    **{"pitch_predictor_kernel_size": 5, "pitch_predictor_filter_size": 9},
+    **{"pitch_predictor_n_layers": 3, "p_pitch_predictor_dropout": 0.3},
+    **{"energy_predictor_kernel_size": 3, "energy_predictor_filter_size": 11},
+    **{"energy_predictor_n_layers": 2, "p_energy_predictor_dropout": 0.1},
+    **{"pitch_embedding_kernel_size": 5, "energy_embedding_kernel_size": 3},
     "energy_conditioning": True,
-    "energy_embedding_kernel_size": 3,
 }
-VERSION_1_0 = {  # has no speakers, no energy, and kernels of 3 for the pitch
-    **{
-        k: v
-        for k, v in SMALL.items()
-        if not ("energy" in k or "speaker" in k or "embedding_k" in k)
-    },
-    "max_seq_len": 2048,
-}
+_LATER = ("energy", "speaker", "embedding_k")  # version 1.0 has kernels of 3 for the pitch
+VERSION_1_0 = {k: v for k, v in SMALL.items() if not any(part in k for part in _LATER)}
+VERSION_1_0["max_seq_len"] = 2048
 
 
 class Spoken(NamedTuple):
@@ -211,9 +183,8 @@ def _predict(tensors: dict, name: str, values: Tensor) -> Tensor:
     layer = 0
     while f"{name}_predictor.layers.{layer}.conv.weight" in tensors:
         place = f"{name}_predictor.layers.{layer}"
-        values = _norm(
-            tensors, f"{place}.norm", torch.relu(_conv(tensors, f"{place}.conv", values))
-        )
+        filtered = torch.relu(_conv(tensors, f"{place}.conv", values))
+        values = _norm(tensors, f"{place}.norm", filtered)
         layer += 1
     fc = f"{name}_predictor.fc"
     return (values @ tensors[f"{fc}.weight"].T + tensors[f"{fc}.bias"]).squeeze(1)

@@ -6,7 +6,9 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from models.checkpoint.loading import load_model
 from models.vocoder.hifigan.config import GeneratorConfig
+from tests.models.checkpoint.importers.reading import json5_of
 from tests.models.vocoder.plain_hifigan import PlainHiFiGAN, PlainSubDiscriminator
 
 N_MELS, HOP = 8, 64
@@ -18,6 +20,7 @@ SIZES = {
     "resblock_kernel_sizes": [3, 5],
     "resblock_dilation_sizes": [[1, 3, 5], [1, 2, 4]],
 }
+DISCRIMINATOR = {"period_channels": (2, 4, 4, 6, 6), "scale_channels": (4, 16, 16, 32, 16, 16, 16)}
 SIZES_OF_TYPE_2 = SIZES | {"resblock": "2", "resblock_dilation_sizes": [[1, 2], [2, 6]]}
 
 
@@ -29,15 +32,13 @@ def random_generator(sizes, seed=0):
     """A state dict with weight normalisation under its old names."""
     torch.manual_seed(seed)
     state = {}
-    for name, shape in (
-        (name, weight.shape) for name, weight in network_of(sizes).named_parameters()
-    ):
+    for name, weights in network_of(sizes).named_parameters():
         layer, part = name.rsplit(".", 1)
         if part == "bias":
-            state[name] = 0.1 * torch.randn(shape)
+            state[name] = 0.1 * torch.randn(weights.shape)
         else:
-            state[f"{layer}.weight_g"] = 0.3 + torch.rand(shape[0], 1, 1)
-            state[f"{layer}.weight_v"] = torch.randn(shape)
+            state[f"{layer}.weight_g"] = 0.3 + torch.rand(len(weights), 1, 1)
+            state[f"{layer}.weight_v"] = torch.randn(weights.shape)
     return state
 
 
@@ -55,12 +56,11 @@ def folded(state):
 
 def renamed(state):
     """The same under the names of torch's parametrizations."""
-    new = {"weight_g": "parametrizations.weight.original0"}
-    new["weight_v"] = "parametrizations.weight.original1"
-    return {
-        ".".join([*name.split(".")[:-1], new.get(name.split(".")[-1], name.split(".")[-1])]): tensor
-        for name, tensor in state.items()
-    }
+    tensors = {}
+    for name, tensor in state.items():
+        name = name.replace("weight_g", "parametrizations.weight.original0")
+        tensors[name.replace("weight_v", "parametrizations.weight.original1")] = tensor
+    return tensors
 
 
 @torch.no_grad()
@@ -71,19 +71,31 @@ def synthesise(state, sizes, mel):
     return network(mel)
 
 
+def check_wav(path, state, sizes=SIZES):
+    """Loads a vocoder that gives the samples of the original; returns it."""
+    torch.manual_seed(3)
+    mel = torch.randn(1, N_MELS, 7) - 4
+    model, expected = load_model(path), synthesise(state, sizes, mel)
+    wav = model.network.infer(mel)
+    assert expected.abs().max() > 0.1
+    assert wav.dtype == torch.float32
+    assert torch.allclose(wav, expected, atol=1e-5)
+    return model
+
+
 class Discriminators(nn.Module):
     def __init__(self, discriminators):
         super().__init__()
         self.discriminators = nn.ModuleList(discriminators)
 
 
-def period_discriminators(channels):
+def period_discriminators(channels=DISCRIMINATOR["period_channels"]):
     """MPD with the normalisation of torch before version 2."""
     norm = torch.nn.utils.weight_norm
     return Discriminators(PlainSubDiscriminator(n, channels, norm) for n in (2, 3, 5, 7, 11))
 
 
-def scale_discriminators(channels):
+def scale_discriminators(channels=DISCRIMINATOR["scale_channels"]):
     """MSD: spectral normalisation for the first, weight normalisation for the others."""
     norms = [torch.nn.utils.spectral_norm, *[torch.nn.utils.weight_norm] * 2]
     msd = Discriminators(PlainSubDiscriminator(0, channels, norm) for norm in norms)
@@ -104,32 +116,38 @@ def write_authors(folder: Path, state, sizes=SIZES, step=100, **changes):
     return folder
 
 
-def amphion_args(sizes=SIZES):
-    """args.json as Amphion writes it: json5 with a comma after the last of everything."""
-    audio = {"n_mel": N_MELS, "n_fft": 256, "hop_size": HOP, "win_size": 256, "sample_rate": 8000}
-    audio |= {"fmin": 0, "fmax": 4000, "cut_mel_frame": 16, "extract_mel": True}
+def amphion_args(sizes=SIZES, **audio):
+    """args.json as Amphion writes it."""
+    preprocess = {"n_mel": N_MELS, "n_fft": 256, "hop_size": HOP, "win_size": 256}
+    preprocess |= {"sample_rate": 8000, "fmin": 0, "fmax": 4000, "cut_mel_frame": 16}
+    generator = {"generator": "hifigan", "discriminators": ["msd", "mpd", "msstftd"]}
+    optimizer = {"adamw": {"lr": 3e-4, "adam_b1": 0.6, "adam_b2": 0.8}}
     tree = {
         "base_config": "egs/vocoder/gan/exp_config_base.json",
         "model_type": "GANVocoder",
         "dataset": ["ljspeech"],
         "dataset_path": {"ljspeech": "/somewhere/else"},
-        "preprocess": audio,
-        "model": {
-            "generator": "hifigan",
-            "discriminators": ["msd", "mpd", "msstftd"],
-            "hifigan": sizes,
-        },
-        "train": {
-            "batch_size": 5,
-            "adamw": {"lr": 3e-4, "adam_b1": 0.6, "adam_b2": 0.8},
-            "exponential_lr": {"lr_decay": 0.98},
-        },
+        "preprocess": preprocess | {"extract_mel": True} | audio,
+        "model": generator | {"hifigan": sizes},
+        "train": optimizer | {"batch_size": 5, "exponential_lr": {"lr_decay": 0.98}},
     }
-    text = json.dumps(tree, indent=4, sort_keys=True)
-    lines = text.splitlines()
-    ends = [*(line.strip() for line in lines[1:]), ""]
-    with_commas = [
-        line + "," if after[:1] in ("]", "}") and line[-1] not in "[{," else line
-        for line, after in zip(lines, ends, strict=True)
-    ]
-    return "\n".join(with_commas)
+    return json5_of(tree)
+
+
+def write_amphion(root, state, older, args):
+    """The layout of amphion/hifigan_ljspeech on the Hub: args.json is not next to the weights."""
+    checkpoints = {
+        "step-0560000_loss-51.2373.pt": {
+            "generator_state_dict": state,
+            "discriminators": {"mpd": {"convs.0.bias": torch.ones(3)}},
+            "optimizer_state_dict": {"state": {0: {"exp_avg": torch.ones(1)}}},
+        },
+        "step-0100000_loss-11.0.pt": {"generator_state_dict": older},
+    }
+    (root / "checkpoints").mkdir(parents=True)
+    for name, content in checkpoints.items():
+        torch.save(content, root / "checkpoints" / name)
+    (root / "checkpoints" / "checkpoint").write_text("step-0560000_loss-51.2373.pt")
+    (root / "args.json").write_text(args)
+    (root / "README.md").write_text("---\nlicense: mit\n---\n")
+    return root

@@ -6,7 +6,6 @@ The names of the classes are those of omegaconf, functools and torch; none of th
 import sys
 import types
 from collections import OrderedDict
-from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -128,16 +127,12 @@ def settings_of(parts: Parts) -> dict[str, Any]:
     encoder = {"n_channels": HIDDEN, "filter_channels": FILTER, "n_heads": 2, "n_layers": 2}
     encoder |= {"kernel_size": parts.kernel_size, "p_dropout": 0.1, "prenet": parts.prenet}
     durations = {"kernel_size": parts.duration_kernel_size, "p_dropout": 0.1}
+    durations |= {"filter_channels_dp": FILTER}
     decoder = {"channels": [*parts.channels], "n_blocks": parts.n_blocks, "num_mid_blocks": 1}
     heads = {"attention_head_dim": HEAD_SIZE, "num_heads": HEADS}
     return {
-        "n_spks": parts.n_speakers,
-        "spk_emb_dim": SPEAKER,
-        "n_feats": N_MELS,
-        "encoder": {
-            "encoder_params": encoder,
-            "duration_predictor_params": durations | {"filter_channels_dp": FILTER},
-        },
+        **{"n_spks": parts.n_speakers, "spk_emb_dim": SPEAKER, "n_feats": N_MELS},
+        "encoder": {"encoder_params": encoder, "duration_predictor_params": durations},
         "decoder": decoder | heads | {"dropout": 0.05, "act_fn": "snakebeta"},
         "out_size": None,
     }
@@ -176,17 +171,11 @@ def contained(value: object, parent: object = None) -> object:
     return container
 
 
-def write_checkpoint(
-    path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    parts: Parts = PUBLISHED,
-    changes: Mapping[str, object] | None = None,
-    tensors: Mapping[str, Tensor] | None = None,
-) -> Path:
+def write_checkpoint(path, monkeypatch, parts=PUBLISHED, changes=None, tensors=None) -> Path:
     """Writes a file as Lightning does, with `hyper_parameters` changed."""
-    settings = settings_of(parts) | dict(changes or {})
+    settings = settings_of(parts) | (changes or {})
     values = {
-        name: contained(part) if isinstance(part, dict) else part for name, part in settings.items()
+        n: contained(part) if isinstance(part, dict) else part for n, part in settings.items()
     }
     saved = {
         "epoch": 7,

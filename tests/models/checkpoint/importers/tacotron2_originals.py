@@ -12,40 +12,19 @@ from torch.nn import functional as F
 
 # arguments of NVIDIA's training by name, with its defaults where they are not sizes
 SMALL = {
-    "mask_padding": False,
-    "n_mel_channels": 6,
-    "n_symbols": 148,
-    "symbols_embedding_dim": 16,
-    "encoder_kernel_size": 5,
-    "encoder_n_convolutions": 3,
-    "encoder_embedding_dim": 16,
-    "attention_rnn_dim": 24,
-    "attention_dim": 8,
-    "attention_location_n_filters": 4,
-    "attention_location_kernel_size": 7,
-    "n_frames_per_step": 1,
-    "decoder_rnn_dim": 20,
-    "prenet_dim": 12,
-    "max_decoder_steps": 2000,
-    "gate_threshold": 0.5,
-    "p_attention_dropout": 0.1,
-    "p_decoder_dropout": 0.1,
-    "postnet_embedding_dim": 16,
-    "postnet_kernel_size": 5,
-    "postnet_n_convolutions": 5,
-    "decoder_no_early_stopping": False,
+    **{"mask_padding": False, "n_mel_channels": 6, "n_symbols": 148, "symbols_embedding_dim": 16},
+    **{"encoder_kernel_size": 5, "encoder_n_convolutions": 3, "encoder_embedding_dim": 16},
+    **{"attention_rnn_dim": 24, "attention_dim": 8, "attention_location_n_filters": 4},
+    **{"attention_location_kernel_size": 7, "n_frames_per_step": 1, "decoder_rnn_dim": 20},
+    **{"prenet_dim": 12, "max_decoder_steps": 2000, "gate_threshold": 0.5},
+    **{"p_attention_dropout": 0.1, "p_decoder_dropout": 0.1, "postnet_embedding_dim": 16},
+    **{"postnet_kernel_size": 5, "postnet_n_convolutions": 5, "decoder_no_early_stopping": False},
 }
 FULL = SMALL | {
-    "n_mel_channels": 80,
-    "symbols_embedding_dim": 512,
-    "encoder_embedding_dim": 512,
-    "attention_rnn_dim": 1024,
-    "attention_dim": 128,
-    "attention_location_n_filters": 32,
-    "attention_location_kernel_size": 31,
-    "decoder_rnn_dim": 1024,
-    "prenet_dim": 256,
-    "postnet_embedding_dim": 512,
+    **{"n_mel_channels": 80, "symbols_embedding_dim": 512, "encoder_embedding_dim": 512},
+    **{"attention_rnn_dim": 1024, "attention_dim": 128, "attention_location_n_filters": 32},
+    **{"attention_location_kernel_size": 31, "decoder_rnn_dim": 1024},
+    **{"prenet_dim": 256, "postnet_embedding_dim": 512},
 }
 
 
@@ -71,12 +50,9 @@ class TacotronOriginal(nn.Module):
         query, decoder = c["attention_rnn_dim"], c["decoder_rnn_dim"]
         self.embedding = nn.Embedding(c["n_symbols"], hidden)
         encoder_sizes = [hidden] * (c["encoder_n_convolutions"] + 1)
-        self.encoder = nn.ModuleDict(
-            {
-                "convolutions": _convolutions(encoder_sizes, c["encoder_kernel_size"]),
-                "lstm": nn.LSTM(hidden, hidden // 2, batch_first=True, bidirectional=True),
-            }
-        )
+        convolutions = _convolutions(encoder_sizes, c["encoder_kernel_size"])
+        lstm = nn.LSTM(hidden, hidden // 2, batch_first=True, bidirectional=True)
+        self.encoder = nn.ModuleDict({"convolutions": convolutions, "lstm": lstm})
         prenet = [_linear(n_mels, c["prenet_dim"]), _linear(c["prenet_dim"], c["prenet_dim"])]
         width, kernel = c["attention_location_n_filters"], c["attention_location_kernel_size"]
         conv = nn.Conv1d(2, width, kernel, padding=kernel // 2, bias=False)
@@ -84,13 +60,10 @@ class TacotronOriginal(nn.Module):
             "query_layer": _linear(query, c["attention_dim"]),
             "memory_layer": _linear(hidden, c["attention_dim"]),
             "v": _linear(c["attention_dim"], 1),
-            "location_layer": nn.ModuleDict(
-                {
-                    "location_conv": nn.ModuleDict({"conv": conv}),
-                    "location_dense": _linear(width, c["attention_dim"]),
-                }
-            ),
         }
+        location = {"location_conv": nn.ModuleDict({"conv": conv})}
+        location |= {"location_dense": _linear(width, c["attention_dim"])}
+        attention["location_layer"] = nn.ModuleDict(location)
         self.decoder = nn.ModuleDict(
             {
                 "prenet": nn.ModuleDict({"layers": nn.ModuleList(prenet)}),
@@ -102,13 +75,9 @@ class TacotronOriginal(nn.Module):
             }
         )
         size, count = c["postnet_embedding_dim"], c["postnet_n_convolutions"]
-        self.postnet = nn.ModuleDict(
-            {
-                "convolutions": _convolutions(
-                    [n_mels, *[size] * (count - 1), n_mels], c["postnet_kernel_size"]
-                )
-            }
-        )
+        sizes = [n_mels, *[size] * (count - 1), n_mels]
+        postnet = _convolutions(sizes, c["postnet_kernel_size"])
+        self.postnet = nn.ModuleDict({"convolutions": postnet})
 
     def encode(self, ids: Tensor) -> Tensor:
         x = self.embedding(ids).mT  # (1, H, N)

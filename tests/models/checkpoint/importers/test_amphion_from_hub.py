@@ -1,8 +1,5 @@
 """Models that others published, by their names, from a Hub on this machine with their layouts."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -14,13 +11,12 @@ from models.synthesizer.synthesizer import Synthesizer
 from models.vocoder.hifigan import HiFiGAN
 from models.vocoder.hifigan.config import GeneratorConfig
 from tests.commands import command
-from tests.models.checkpoint.importers import fastspeech2_originals
+from tests.models.checkpoint.importers import fastspeech2_originals, hifigan_originals
 from tests.models.checkpoint.importers.test_fastspeech2_amphion import args_json, statistics
 from utils.config import to_plain
 from utils.errors import InputError
 from utils.files import read_jsonl
 
-ROOT = Path(__file__).parents[4]
 FASTSPEECH2, HIFIGAN = "amphion/fastspeech2_ljspeech", "amphion/hifigan_ljspeech"
 NEWEST = "checkpoint/epoch-0125_step-0097902_loss-1.074404"
 GENERATOR = GeneratorConfig(
@@ -32,45 +28,17 @@ GENERATOR = GeneratorConfig(
 )
 
 
-def hifigan_args():
-    """As json5.dump writes it, with trailing commas."""
-    audio = {"sample_rate": 22050, "n_fft": 1024, "win_size": 1024, "hop_size": 256}
-    tree = {
-        "model_type": "GANVocoder",
-        "dataset": ["ljspeech"],
-        "preprocess": {**audio, "n_mel": 80, "fmin": 0, "fmax": 8000},
-        "model": {
-            "generator": "hifigan",
-            "discriminators": ["msd", "mpd"],
-            "hifigan": to_plain(GENERATOR),
-        },
-    }
-    text = json.dumps(tree, indent=4)
-    return text.replace("\n    }", ",\n    }").replace("\n}", ",\n}")
-
-
 def generator(seed):
     torch.manual_seed(seed)
     return HiFiGAN(GENERATOR, 80).eval()
 
 
 def write_hifigan(folder):
-    """The layout of amphion/hifigan_ljspeech: args.json is not next to the weights."""
-    (folder / "checkpoints").mkdir(parents=True)
-    dump = {
-        "generator_state_dict": {
-            f"module.{name}": tensor for name, tensor in generator(0).state_dict().items()
-        },
-        "discriminators": {"mpd": {"convs.0.bias": torch.ones(3)}},
-        "optimizer_state_dict": {"state": {0: {"exp_avg": torch.ones(1)}}},
-    }
-    torch.save(dump, folder / "checkpoints" / "step-0560000_loss-51.2373.pt")
-    older = {"generator_state_dict": generator(1).state_dict()}
-    torch.save(older, folder / "checkpoints" / "step-0090000_loss-9.1.pt")
-    (folder / "checkpoints" / "checkpoint").write_text("step-0560000_loss-51.2373.pt")
-    (folder / "args.json").write_text(hifigan_args())
-    (folder / "README.md").write_text("---\nlicense: mit\n---\n")
-    return folder
+    audio = {"sample_rate": 22050, "n_fft": 1024, "win_size": 1024, "hop_size": 256}
+    sizes = to_plain(GENERATOR)
+    args = hifigan_originals.amphion_args(sizes, **audio, n_mel=80, fmax=8000)
+    state = {f"module.{name}": tensor for name, tensor in generator(0).state_dict().items()}
+    return hifigan_originals.write_amphion(folder, state, generator(1).state_dict(), args)
 
 
 def write_fastspeech2(folder, weights="pytorch_model.bin"):
@@ -108,7 +76,7 @@ def amphion(hub, layouts):
     return hub
 
 
-def test_hifigan_by_its_name_gives_the_numbers_of_its_newest_weights(amphion):
+def test_hifigan_by_its_name_gives_the_numbers_of_its_newest_weights(amphion, tmp_path):
     model = load_model(HIFIGAN)
     mel = torch.randn(1, 80, 9) - 4
     assert torch.allclose(model.network.infer(mel), generator(0).infer(mel), atol=1e-6)
@@ -119,6 +87,10 @@ def test_hifigan_by_its_name_gives_the_numbers_of_its_newest_weights(amphion):
         "checkpoints/checkpoint",
         "checkpoints/step-0560000_loss-51.2373.pt",
     ]
+    convert_to_experiment(HIFIGAN, tmp_path / "imported")
+    imported = load_model(tmp_path / "imported").network.infer(mel)
+    assert torch.allclose(imported, generator(0).infer(mel), atol=1e-6)
+    assert "| updates | 560000 |" in (tmp_path / "imported" / "README.md").read_text()
 
 
 def test_fastspeech2_by_its_name_comes_with_its_statistics(amphion):
@@ -147,15 +119,6 @@ def test_both_together_speak_as_the_same_files_in_folders_do(amphion, layouts, m
     offline = Synthesizer(FASTSPEECH2, vocoder=HIFIGAN)("Hello, world!")
     np.testing.assert_array_equal(offline.wav, local.wav)
     assert amphion.asked == []
-
-
-def test_a_published_model_becomes_an_experiment(amphion, tmp_path):
-    convert_to_experiment(HIFIGAN, tmp_path / "imported")
-    mel = torch.randn(1, 80, 9) - 4
-    imported = load_model(tmp_path / "imported").network.infer(mel)
-    assert torch.allclose(imported, generator(0).infer(mel), atol=1e-6)
-    card = (tmp_path / "imported" / "README.md").read_text()
-    assert "| updates | 560000 |" in card
 
 
 def test_a_repository_whose_settings_are_missing_is_refused(hub, layouts):

@@ -4,21 +4,20 @@ from safetensors.torch import save_file
 
 from models.base.registry import config_of
 from models.checkpoint.foreign import find
-from models.checkpoint.importers import hifigan_amphion, hifigan_authors
+from models.checkpoint.importers import hifigan_amphion
 from models.checkpoint.loading import load_model
 from models.synthesizer.runs.results import default_output
-from models.vocoder.hifigan import WaveDiscriminator
-from models.vocoder.hifigan.config import DiscriminatorConfig
 from tests.models.checkpoint.importers.hifigan_originals import (
     SIZES,
     SIZES_OF_TYPE_2,
     amphion_args,
+    check_wav,
     folded,
     period_discriminators,
     random_generator,
     renamed,
     scale_discriminators,
-    synthesise,
+    write_amphion,
 )
 from tests.models.checkpoint.importers.reading import read_foreign
 from utils.config import ConfigError
@@ -26,12 +25,6 @@ from utils.config_tree import overridden
 from utils.errors import InputError
 
 NEWEST = "epoch-0002_step-0000300_loss-41.123456"
-
-
-@pytest.fixture
-def mel():
-    torch.manual_seed(3)
-    return torch.randn(1, 8, 7) - 4
 
 
 def write(folder, files):
@@ -60,74 +53,48 @@ def accelerate_experiment(root, state, weights="pytorch_model.bin", sizes=SIZES)
 
 
 def published(root, state, prefix=""):
-    """As amphion/hifigan_ljspeech on the Hub."""
-    checkpoints = {
-        "step-0560000_loss-51.2373.pt": {
-            "generator_state_dict": {prefix + name: tensor for name, tensor in state.items()},
-            "discriminators": {"mpd": {"convs.0.bias": torch.ones(3)}},
-            "optimizer_state_dict": {"state": {0: {"exp_avg": torch.ones(1)}}},
-        },
-        "step-0100000_loss-11.0.pt": {"generator_state_dict": random_generator(SIZES, seed=9)},
-    }
-    write(root / "checkpoints", checkpoints)
-    (root / "checkpoints" / "checkpoint").write_text("step-0560000_loss-51.2373.pt")
-    (root / "args.json").write_text(amphion_args())
-    return root
+    named = {prefix + name: tensor for name, tensor in state.items()}
+    return write_amphion(root, named, random_generator(SIZES, seed=9), amphion_args())
 
 
 @pytest.mark.parametrize("weights", ["pytorch_model.bin", "model.safetensors"])
 @pytest.mark.parametrize("sizes", [SIZES, SIZES_OF_TYPE_2])
-def test_an_experiment_gives_the_original_s_numbers(tmp_path, mel, weights, sizes):
+def test_an_experiment_gives_the_original_s_numbers(tmp_path, weights, sizes):
     state = random_generator(sizes)
     root = accelerate_experiment(tmp_path / "hifigan", state, weights, sizes)
-    expected = synthesise(state, sizes, mel)
     inner = (root, root / "checkpoint", root / "checkpoint" / NEWEST)
 
     for path in (*inner, inner[2] / weights):
-        model = load_model(path)
-        assert torch.allclose(model.network.infer(mel), expected, atol=1e-5)
+        model = check_wav(path, state, sizes)
         assert (model.step, model.home) == (300, root)
         assert default_output(path, model.home) == root / "result"
 
 
 @pytest.mark.parametrize("form", [renamed, folded])
-def test_other_forms_of_the_weights_give_the_same(tmp_path, mel, form):
+def test_other_forms_of_the_weights_give_the_same(tmp_path, form):
     state = random_generator(SIZES)
-    root = accelerate_experiment(tmp_path, form(state))
-
-    assert torch.allclose(
-        load_model(root).network.infer(mel), synthesise(state, SIZES, mel), atol=1e-5
-    )
+    check_wav(accelerate_experiment(tmp_path, form(state)), state)
 
 
-def test_the_last_epoch_of_the_same_step_is_newest(tmp_path, mel):
+def test_the_last_epoch_of_the_same_step_is_newest(tmp_path):
     root = accelerate_experiment(tmp_path, random_generator(SIZES, seed=9))
     final = "final_epoch-0003_step-0000300_loss-38.000000"
     state = random_generator(SIZES)
     write(root / "checkpoint" / final, {"pytorch_model.bin": state})
-
-    model = load_model(root)
-    assert model.folder.name == final
-    assert torch.allclose(model.network.infer(mel), synthesise(state, SIZES, mel), atol=1e-5)
+    assert check_wav(root, state).folder.name == final
 
 
 @pytest.mark.parametrize("prefix", ["", "module."])
-def test_the_published_layout_gives_the_original_s_numbers(tmp_path, mel, prefix):
+def test_the_published_layout_gives_the_original_s_numbers(tmp_path, prefix):
     state = random_generator(SIZES)
     root = published(tmp_path / "hifigan_ljspeech", state, prefix)
-    expected = synthesise(state, SIZES, mel)
     newest = root / "checkpoints" / "step-0560000_loss-51.2373.pt"
 
     for path in (root, root / "checkpoints", newest):
-        model = load_model(path)
-        assert torch.allclose(model.network.infer(mel), expected, atol=1e-5)
+        model = check_wav(path, state)
         assert (model.step, model.home) == (560000, root)
-
-
-def test_settings_in_the_folder_of_the_weights_are_found(tmp_path, mel):
-    root = published(tmp_path, random_generator(SIZES))
+    # settings in the folder of the weights are found, too
     (root / "args.json").rename(root / "checkpoints" / "args.json")
-
     assert load_model(root / "checkpoints").home == root / "checkpoints"
 
 
@@ -143,76 +110,51 @@ def test_other_parts_of_a_file_with_a_generator_are_listed(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:`torch.nn.utils.weight_norm` is deprecated")
 @pytest.mark.parametrize("form", ["pytorch_model_{}.bin", "model_{}.safetensors"])
-def test_the_scale_discriminator_is_imported_and_the_others_are_listed(tmp_path, monkeypatch, form):
-    period_channels, scale_channels = (2, 4, 4, 6, 6), (4, 16, 16, 32, 16, 16, 16)
-    sizes = DiscriminatorConfig(period_channels=period_channels, scale_channels=scale_channels)
-    monkeypatch.setattr(hifigan_authors, "DiscriminatorConfig", lambda: sizes)
+def test_the_scale_discriminator_is_imported_and_the_others_are_listed(
+    tmp_path, small_discriminator, form
+):
     root = accelerate_experiment(tmp_path, random_generator(SIZES))
-    scales = scale_discriminators(scale_channels).state_dict()
-    discriminators = [
-        scales,
-        period_discriminators(period_channels).state_dict(),
-        {"x": torch.ones(1)},
-    ]
-    files = {
-        form.format(number): discriminate for number, discriminate in enumerate(discriminators, 1)
-    }
+    scales, periods = scale_discriminators().state_dict(), period_discriminators().state_dict()
+    discriminators = enumerate([scales, periods, {"x": torch.ones(1)}], start=1)
+    files = {form.format(number): tensors for number, tensors in discriminators}
     folder = write(root / "checkpoint" / NEWEST, files | {"optimizer_1.bin": {}})
     others = read_foreign(folder).training_networks()
     found = others.tensors["discriminator"]
 
-    assert found.keys() == {
-        name for name in WaveDiscriminator(sizes).state_dict() if name.startswith("msd.")
-    }
+    own = small_discriminator.state_dict()
+    assert found.keys() == {name for name in own if name.startswith("msd.")}
     name = "discriminators.0.convs.2"
     parts = (".original", ".0._u", ".0._v")
     for ours, theirs in zip(parts, ("orig", "u", "v"), strict=True):
         tensor = found[f"msd.{name}.parametrizations.weight{ours}"]
         assert torch.equal(tensor, scales[f"{name}.weight_{theirs}"])
-    assert sorted(others.unused) == sorted(
-        [
-            f"{form.format(2)}: mpd: its last layer has stride 3, Arion's 1: another "
-            "network of the same shapes",
-            f"{form.format(3)}: msstftd: Arion has no such discriminator",
-            "optimizer_1.bin: training: its state is not used",
-        ]
-    )
+    stride = "its last layer has stride 3, Arion's 1: another network of the same shapes"
+    assert set(others.unused) == {
+        f"{form.format(2)}: mpd: {stride}",
+        f"{form.format(3)}: msstftd: Arion has no such discriminator",
+        "optimizer_1.bin: training: its state is not used",
+    }
+    assert len(others.unused) == 3
 
 
-def test_its_settings_are_imported(tmp_path):
-    model = load_model(accelerate_experiment(tmp_path, random_generator(SIZES)))
-
+def test_its_settings_are_imported_and_missing_ones_named(tmp_path):
+    root = accelerate_experiment(tmp_path / "a" / "b" / "hifigan", random_generator(SIZES))
+    args, model = root / "args.json", load_model(root)
     assert (model.mel.sample_rate, model.mel.padding, model.mel.f_max) == (8000, "hifigan", 4000)
     assert model.config.dataset == ("ljspeech",)
     assert model.config.dataset_path == {}  # those of another machine
 
-
-def test_the_mel_is_the_one_it_was_trained_on(tmp_path):
-    root = accelerate_experiment(tmp_path, random_generator(SIZES))
-    text = (root / "args.json").read_text()
-    (root / "args.json").write_text(text.replace('"fmin"', '"mel_extract_mode": "taco", "fmin"'))
+    args.write_text(amphion_args(mel_extract_mode="taco"))
     assert load_model(root).mel.padding == "centre"
-
-    (root / "args.json").write_text(text.replace('"fmin"', '"use_min_max_norm_mel": true, "fmin"'))
+    args.write_text(amphion_args(use_min_max_norm_mel=True))
     with pytest.raises(InputError, match=r"use_min_max_norm_mel: mels scaled"):
         load_model(root)
-
-
-def test_a_missing_args_json_is_asked_for(tmp_path):
-    root = accelerate_experiment(tmp_path / "a" / "b" / "hifigan", random_generator(SIZES))
-    (root / "args.json").unlink()
-
-    with pytest.raises(InputError, match=r"pytorch_model\.bin: no args\.json in its folder"):
-        load_model(root / "checkpoint" / NEWEST)
-
-
-def test_a_missing_setting_is_named(tmp_path):
-    root = accelerate_experiment(tmp_path, random_generator(SIZES))
-    text = (root / "args.json").read_text().replace('"hop_size"', '"hop"')
-    (root / "args.json").write_text(text)
-
+    args.write_text(amphion_args().replace('"hop_size"', '"hop"'))
     with pytest.raises(InputError, match=r"args\.json: preprocess\.hop_size is missing; expected"):
         load_model(root)
+    args.unlink()
+    with pytest.raises(InputError, match=r"pytorch_model\.bin: no args\.json in its folder"):
+        load_model(root / "checkpoint" / NEWEST)
 
 
 @pytest.mark.parametrize(
@@ -225,10 +167,9 @@ def test_a_missing_setting_is_named(tmp_path):
 )
 def test_another_generator_and_one_that_is_a_part_are_left_to_others(tmp_path, before, after):
     root = accelerate_experiment(tmp_path, random_generator(SIZES))
-    text = (root / "args.json").read_text()
     assert find(root)[1].KIND == hifigan_amphion.KIND
 
-    (root / "args.json").write_text(text.replace(before, after))
+    (root / "args.json").write_text(amphion_args().replace(before, after))
     assert find(root) is None
 
 
@@ -242,9 +183,8 @@ def test_weights_of_other_shapes_are_refused_and_never_left_random(tmp_path):
 
 def test_a_folder_with_an_experiment_below_it_is_none(tmp_path):
     accelerate_experiment(tmp_path / "hifigan_speech", random_generator(SIZES))
-    with pytest.raises(
-        InputError, match=r"^\S*: neither an experiment .*; of one in a folder below it"
-    ):
+    message = r"^\S*: neither an experiment .*; of one in a folder below it"
+    with pytest.raises(InputError, match=message):
         load_model(tmp_path)
 
 

@@ -1,7 +1,4 @@
-import os
-import shutil
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -10,17 +7,9 @@ import torch
 from models.checkpoint import foreign
 from models.checkpoint.loading import load_model
 from tests.models.checkpoint.importers.hifigan_originals import amphion_args, write_authors
+from tests.models.checkpoint.importers.reading import Command
+from tests.models.checkpoint.importers.test_fastspeech2_amphion import args_json
 from utils.errors import InputError
-
-
-class Command:
-    """Runs a command where it is unpickled."""
-
-    def __init__(self, marker: Path) -> None:
-        self.marker = marker
-
-    def __reduce__(self):
-        return os.system, (f"touch {self.marker}",)
 
 
 def an_importer(kind, answer):
@@ -34,12 +23,11 @@ def an_importer(kind, answer):
 
 def test_an_importer_is_a_file_in_the_folder():
     modules = foreign.importers()
+    names = {module.__name__.rpartition(".")[2] for module in modules}
 
-    assert {"hifigan_amphion", "hifigan_authors"} <= {
-        m.__name__.rpartition(".")[2] for m in modules
-    }
+    assert {"hifigan_amphion", "hifigan_authors"} <= names
     assert all(callable(m.recognises) and callable(m.read) and m.KIND and m.FILES for m in modules)
-    assert not any(m.__name__.rpartition(".")[2].startswith("_") for m in modules)
+    assert not any(name.startswith("_") for name in names)
 
 
 def test_an_importer_that_misses_a_file_gives_way_to_one_that_does_not(tmp_path, monkeypatch):
@@ -76,27 +64,37 @@ def test_an_experiment_of_ours_is_not_looked_at_by_importers(tmp_path, monkeypat
     assert not any(name.startswith("models.checkpoint.importers.fast") for name in sys.modules)
 
 
+def cut_short(_, path):
+    path.write_bytes(b"PK\x03\x04 cut short")
+
+
 @pytest.mark.parametrize(
-    ("name", "settings"),
+    ("name", "args"),
     [
-        ("g_00000001", "config.json"),
-        ("epoch-0001_step-0000002_loss-3.000000/pytorch_model.bin", "args.json"),
-        ("checkpoints/step-0000002_loss-3.0.pt", "args.json"),
+        ("g_00000001", ""),
+        ("epoch-0001_step-0000002_loss-3.000000/pytorch_model.bin", amphion_args()),
+        ("epoch-0001_step-0000002_loss-3.000000/pytorch_model.bin", args_json()),
+        ("checkpoints/step-0000002_loss-3.0.pt", amphion_args()),
+        ("FastPitch_checkpoint_1000.pt", ""),
     ],
 )
-@pytest.mark.parametrize("save", [torch.save, lambda value, path: path.write_bytes(b"cut short")])
-def test_a_file_that_is_no_tensors_is_one_message_and_runs_nothing(tmp_path, name, settings, save):
+@pytest.mark.parametrize(
+    ("save", "fault"),
+    [(torch.save, r"refused: it names \w+\.system"), (cut_short, "not a file of tensors")],
+)
+def test_a_file_that_is_no_tensors_is_one_message_and_runs_nothing(
+    tmp_path, name, args, save, fault
+):
     marker, path = tmp_path / "marker", tmp_path / name
     path.parent.mkdir(exist_ok=True)
-    save({"generator": Command(marker), "generator_state_dict": Command(marker)}, path)
-    authors = (write_authors(tmp_path / "x", {}) / "config.json").read_text()
-    shutil.rmtree(tmp_path / "x")
-    text = {"config.json": authors, "args.json": amphion_args()}[settings]
-    (tmp_path / settings).write_text(text)
+    if name.startswith("g_"):
+        write_authors(tmp_path, {}, step=1)
+    elif args:
+        (tmp_path / "args.json").write_text(args)
+    parts = ("generator", "generator_state_dict", "mel_linear.weight", "optimizer")
+    save(dict.fromkeys(parts, Command(marker)), path)
 
     for given in (tmp_path, path):
-        with pytest.raises(
-            InputError, match=rf"{path.name}: (refused: it names|not a file of ten)"
-        ):
+        with pytest.raises(InputError, match=f"{path.name}: {fault}"):
             load_model(given)
     assert not marker.exists()

@@ -1,4 +1,3 @@
-import os
 import sys
 
 import pytest
@@ -14,6 +13,7 @@ from tests.models.checkpoint.importers.matcha_checkpoint import (
     weights_of,
     write_checkpoint,
 )
+from tests.models.checkpoint.importers.reading import Command
 from utils.errors import InputError
 
 IDS, LENGTHS = torch.tensor([[0, 61, 0, 72, 0, 5, 0]]), torch.tensor([7])
@@ -88,48 +88,37 @@ def test_numbers_are_those_of_the_authors_code(tmp_path, monkeypatch, variant):
         torch.testing.assert_close(values, torch.as_tensor(expected), rtol=0, atol=1e-4)
 
 
-def test_it_has_the_settings_symbols_and_speakers_of_the_file(tmp_path, monkeypatch):
-    voice = load_model(write_checkpoint(tmp_path / "checkpoint_7.ckpt", monkeypatch, Parts(2)))
+def test_it_has_the_settings_symbols_and_speakers_of_the_file_and_imports_nothing(
+    tmp_path, monkeypatch
+):
+    path = write_checkpoint(tmp_path / "checkpoint_7.ckpt", monkeypatch, Parts(2))
+    before = set(sys.modules)
+    voice = load_model(path)
+    assert not any(name.startswith("omegaconf") for name in set(sys.modules) - before)
+    assert matcha_authors.read(path).unused == ("optimizer_states", "lr_schedulers")
     model, preprocess = voice.config.model, voice.config.preprocess
     assert (model.encoder.hidden, model.decoder.channels, model.out_size) == (8, (16, 16), 0)
     assert model.mel_mean == -5.5
     assert (preprocess.mel.padding, preprocess.mel.n_mels) == ("hifigan", N_MELS)
     assert preprocess.text.phone_extractor == "espeak_characters"
     assert len(voice.vocabulary) == 178
-    assert voice.vocabulary.ids(["<pad>", "ˈ", "<,>", "<space>", "'", "ᵻ"]) == [
-        *(0, 156, 3, 16, 176, 177)
-    ]
+    ids = voice.vocabulary.ids(["<pad>", "ˈ", "<,>", "<space>", "'", "ᵻ"])
+    assert ids == [0, 156, 3, 16, 176, 177]
     assert [speaker.name for speaker in voice.speakers] == ["speaker_0", "speaker_1"]
     assert voice.step == 1234
-
-
-def test_nothing_that_a_file_names_is_imported(tmp_path, monkeypatch):
-    path = write_checkpoint(tmp_path / "matcha.ckpt", monkeypatch)
-    before = set(sys.modules)
-    voice = matcha_authors.read(path)
-    assert not any(name.startswith("omegaconf") for name in set(sys.modules) - before)
-    assert voice.unused == ("optimizer_states", "lr_schedulers")
 
 
 def test_converted_it_speaks_as_before(tmp_path, monkeypatch):
     path = write_checkpoint(tmp_path / "matcha.ckpt", monkeypatch)
     convert_to_experiment(path, tmp_path / "converted")
-    mels = [
-        load_model(place).network.infer(IDS, LENGTHS).mel
-        for place in (path, tmp_path / "converted")
-    ]
-    assert torch.equal(*mels)
-
-
-class Harmful:
-    def __reduce__(self) -> tuple[object, tuple[str]]:
-        return os.system, ("touch harmed",)
+    networks = (load_model(place).network for place in (path, tmp_path / "converted"))
+    assert torch.equal(*(network.infer(IDS, LENGTHS).mel for network in networks))
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"scheduler": Harmful()}, "refused: it names posix.system"),
+        ({"scheduler": Command("harmed")}, "refused: it names posix.system"),
         ({"decoder": {"act_fn": "snake"}}, "decoder.act_fn is snake; only snakebeta"),
         ({"decoder": {}}, "decoder.channels, .* is missing"),
         ({"spk_emb_dim": "${model.size}"}, r"model.speaker_size is .*, expected a whole number"),

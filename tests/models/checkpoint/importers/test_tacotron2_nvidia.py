@@ -10,10 +10,17 @@ from models.checkpoint.foreign import find
 from models.checkpoint.importers import tacotron2_nvidia, waveglow_nvidia
 from models.checkpoint.loading import load_model
 from models.checkpoint.publish import convert_to_experiment
+from models.tts.tacotron2 import Tacotron2
+from models.tts.tacotron2.config import Tacotron2Config
 from modules.layers.basic import length_mask
 from modules.mel import MelConfig
 from tests.models.checkpoint.importers.reading import read_foreign
-from tests.models.checkpoint.importers.tacotron2_originals import FULL, SMALL, original
+from tests.models.checkpoint.importers.tacotron2_originals import (
+    FULL,
+    SMALL,
+    TacotronOriginal,
+    original,
+)
 from utils.errors import InputError
 
 IDS = torch.tensor([[38, 46, 49, 49, 52, 11, 60, 52, 55]])
@@ -21,8 +28,7 @@ LENGTHS = torch.tensor([9])
 
 
 def write(path: Path, *, prefix: str = "", **parts: object) -> Path:
-    network = original()
-    tensors = {f"{prefix}{name}": t for name, t in network.state_dict().items()}
+    tensors = {f"{prefix}{name}": t for name, t in original().state_dict().items()}
     torch.save({"epoch": 1500, "config": SMALL, "state_dict": tensors} | parts, path)
     return path
 
@@ -42,9 +48,8 @@ def test_numbers_are_those_of_a_plain_computation(tmp_path, prefix):
 
 def test_speech_that_does_not_end_is_the_same_up_to_the_limit(tmp_path):
     network = load_model(write(tmp_path / "checkpoint_Tacotron2_1500.pt")).network
-    spoken = network.infer(
-        IDS, LENGTHS, prenet_dropout=0.0, max_decoder_steps=60, gate_threshold=1.0
-    )
+    limits = {"max_decoder_steps": 60, "gate_threshold": 1.0}
+    spoken = network.infer(IDS, LENGTHS, prenet_dropout=0.0, **limits)
     mel, _ = original().speak(IDS, 60, threshold=1.0)
     assert spoken.mel_lengths.tolist() == [60]
     assert spoken.stopped.tolist() == [False]
@@ -73,14 +78,6 @@ def test_training_gives_the_gradients_of_a_plain_computation(tmp_path):
     torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-5)
 
 
-def test_the_first_code_stores_no_config(tmp_path):
-    path = tmp_path / "tacotron2_statedict.pt"
-    torch.save({"iteration": 25000, "state_dict": original().state_dict()}, path)
-    voice = load_model(path)
-    assert voice.step == 25000
-    assert voice.config.model.decoder.attention_lstm_size == 24
-
-
 def test_settings_are_those_of_nvidias_code(tmp_path):
     voice = load_model(write(tmp_path / "model.pt", config=SMALL | {"p_decoder_dropout": 0.2}))
     assert voice.config.model.decoder.decoder_dropout == 0.2
@@ -104,23 +101,24 @@ def test_a_folder_with_another_model_of_nvidia_is_not_guessed(tmp_path, other, t
     assert load_model(path).config.model_type == "Tacotron2"
 
 
-def test_sizes_are_those_of_the_tensors_whatever_the_config_says(tmp_path):
+def test_sizes_are_those_of_the_tensors_whatever_a_config_says(tmp_path):
     path = write(tmp_path / "model.pt", config=SMALL | {"prenet_dim": 13})
     assert load_model(path).config.model.decoder.prenet_size == 12
+    # the first code stores no config
+    torch.save({"iteration": 25000, "state_dict": original().state_dict()}, path)
+    voice = load_model(path)
+    assert (voice.step, voice.config.model.decoder.attention_lstm_size) == (25000, 24)
 
 
-def test_the_newest_of_a_folder_is_read(tmp_path):
+def test_the_newest_of_a_folder_is_read_and_what_its_training_needs_is_listed(tmp_path):
+    others = {"optimizer": {"state": {}}, "cuda_rng_state_all": torch.zeros(2)}
     for epoch in (50, 100):
-        write(tmp_path / f"checkpoint_Tacotron2_{epoch}.pt", epoch=epoch)
+        write(tmp_path / f"checkpoint_Tacotron2_{epoch}.pt", epoch=epoch, **others)
     (tmp_path / "checkpoint_Tacotron2_last.pt").symlink_to("checkpoint_Tacotron2_100.pt")
     assert load_model(tmp_path).network is not None
     imported = read_foreign(tmp_path)
     assert imported.weights.name == "checkpoint_Tacotron2_100.pt"
-
-
-def test_parts_that_only_nvidias_training_needs_are_listed(tmp_path):
-    path = write(tmp_path / "m.pt", optimizer={"state": {}}, cuda_rng_state_all=torch.zeros(2))
-    assert read_foreign(path).unused == ("optimizer", "cuda_rng_state_all")
+    assert imported.unused == ("optimizer", "cuda_rng_state_all")
 
 
 def test_a_whole_pickled_network_is_refused_with_a_way_out(tmp_path):
@@ -133,47 +131,40 @@ def test_a_whole_pickled_network_is_refused_with_a_way_out(tmp_path):
 def test_other_models_are_not_taken_for_it(tmp_path):
     torch.save({"state_dict": {"WN.0.start.bias": torch.zeros(3)}}, tmp_path / "waveglow.pt")
     torch.save({"weights": torch.zeros(3)}, tmp_path / "tacotron2.pt")
+    path = write(tmp_path / "nvidia_tacotron2pyt_fp32.pt")
+    assert find(path)[1].KIND == tacotron2_nvidia.KIND
     assert find(tmp_path / "waveglow.pt")[1].KIND == waveglow_nvidia.KIND
     assert find(tmp_path / "tacotron2.pt") is None
     assert find(tmp_path / "missing") is None
 
 
-def test_missing_tensors_are_named(tmp_path):
-    tensors = original().state_dict()
-    whole = dict(tensors)
-    del whole["decoder.attention_rnn.weight_hh"]
-    torch.save({"state_dict": whole}, tmp_path / "a.pt")
-    with pytest.raises(InputError, match=r"decoder\.attention_rnn\.weight_hh is missing"):
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("decoder.attention_rnn.weight_hh", None, r"decoder\.attention_rnn\.weight_hh is missing"),
+        (
+            "embedding.weight",
+            lambda _: torch.tensor(1.0),
+            r"a\.pt: .* embedding\.weight is of the sh",
+        ),
+        (
+            "decoder.linear_projection.linear_layer.weight",
+            lambda weight: torch.cat([weight, weight]),
+            "2 frames per step",
+        ),
+    ],
+)
+def test_missing_tensors_and_those_of_other_shapes_are_named(tmp_path, name, change, message):
+    tensors = dict(original().state_dict())
+    tensor = tensors.pop(name)
+    changed = {} if change is None else {name: change(tensor)}
+    torch.save({"state_dict": tensors | changed}, tmp_path / "a.pt")
+    with pytest.raises(InputError, match=message):
         load_model(tmp_path / "a.pt")
-
-
-def test_a_tensor_without_axes_is_named(tmp_path):
-    tensors = original().state_dict() | {"embedding.weight": torch.tensor(1.0)}
-    torch.save({"state_dict": tensors}, tmp_path / "a.pt")
-    with pytest.raises(InputError, match=r"a\.pt: .* embedding\.weight is of the shape \(\)"):
-        load_model(tmp_path / "a.pt")
-
-
-def test_several_frames_per_step_are_refused(tmp_path):
-    tensors = original().state_dict()
-    name = "decoder.linear_projection.linear_layer.weight"
-    tensors[name] = torch.cat([tensors[name]] * 2)
-    torch.save({"state_dict": tensors}, tmp_path / "a.pt")
-    with pytest.raises(InputError, match="2 frames per step"):
-        load_model(tmp_path / "a.pt")
-
-
-def test_the_importer_is_found(tmp_path):
-    path = write(tmp_path / "nvidia_tacotron2pyt_fp32.pt")
-    assert find(path)[1].KIND == tacotron2_nvidia.KIND
 
 
 def test_names_of_the_published_size_are_all_known():
     with torch.device("meta"):
-        from models.tts.tacotron2 import Tacotron2
-        from models.tts.tacotron2.config import Tacotron2Config
-        from tests.models.checkpoint.importers.tacotron2_originals import TacotronOriginal
-
         own = Tacotron2(Tacotron2Config(), 148, MelConfig()).state_dict()
         theirs = tacotron2_nvidia._NAMES.renamed(TacotronOriginal(FULL).state_dict())
     assert {name: t.shape for name, t in own.items()} == {n: t.shape for n, t in theirs.items()}
@@ -183,9 +174,7 @@ def test_a_converted_checkpoint_speaks_the_same_text(tmp_path):
     path = write(tmp_path / "checkpoint_Tacotron2_1500", config=SMALL | {"n_mel_channels": 6})
     convert_to_experiment(str(path), tmp_path / "voice")
     limits = {"max_decoder_steps": 5, "gate_threshold": 1.0}
-    mels = [
-        load_model(p).network.infer(IDS, LENGTHS, **limits).mel for p in (path, tmp_path / "voice")
-    ]
-    assert torch.equal(*mels)
+    networks = (load_model(place).network for place in (path, tmp_path / "voice"))
+    assert torch.equal(*(network.infer(IDS, LENGTHS, **limits).mel for network in networks))
     ids = torch.tensor([load_model(path).vocabulary.ids(["a", "<space>", "@AA0"])])
     assert ids.tolist() == [[38, 11, 65]]

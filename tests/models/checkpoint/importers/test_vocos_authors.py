@@ -8,7 +8,6 @@ import pytest
 import torch
 import yaml
 
-from models.checkpoint.foreign import needed_files
 from models.checkpoint.loading import load_model
 from modules.mel import MelConfig
 from tests.models.vocoder.small_vocos import plain_wav
@@ -17,13 +16,8 @@ from utils.errors import InputError
 CONFIG: dict[str, dict[str, Any]] = {
     "feature_extractor": {
         "class_path": "vocos.feature_extractors.MelSpectrogramFeatures",
-        "init_args": {
-            "sample_rate": 8000,
-            "n_fft": 256,
-            "hop_length": 64,
-            "n_mels": 20,
-            "padding": "center",
-        },
+        "init_args": {"sample_rate": 8000, "n_fft": 256, "hop_length": 64, "n_mels": 20}
+        | {"padding": "center"},
     },
     "backbone": {
         "class_path": "vocos.models.VocosBackbone",
@@ -39,12 +33,8 @@ CONFIG: dict[str, dict[str, Any]] = {
 def make_weights() -> dict[str, torch.Tensor]:
     """Random weights by their published names, and the buffers of the package."""
     generator = torch.Generator().manual_seed(0)
-    shapes = {
-        "backbone.embed.weight": (8, 20, 7),
-        "backbone.embed.bias": (8,),
-        "head.out.weight": (258, 8),
-        "head.out.bias": (258,),
-    }
+    shapes = {"backbone.embed.weight": (8, 20, 7), "backbone.embed.bias": (8,)}
+    shapes |= {"head.out.weight": (258, 8), "head.out.bias": (258,)}
     for name in ("norm", "final_layer_norm", "convnext.0.norm", "convnext.1.norm"):
         shapes |= {f"backbone.{name}.weight": (8,), f"backbone.{name}.bias": (8,)}
     for n in range(2):
@@ -53,9 +43,7 @@ def make_weights() -> dict[str, torch.Tensor]:
         shapes |= {f"{block}.dwconv.bias": (8,), f"{block}.pwconv1.weight": (12, 8)}
         shapes |= {f"{block}.pwconv1.bias": (12,), f"{block}.pwconv2.weight": (8, 12)}
         shapes |= {f"{block}.pwconv2.bias": (8,)}
-    weights = {
-        name: 0.4 * torch.randn(shape, generator=generator) for name, shape in shapes.items()
-    }
+    weights = {n: 0.4 * torch.randn(shape, generator=generator) for n, shape in shapes.items()}
     return weights | {
         "head.istft.window": torch.hann_window(256),
         "feature_extractor.mel_spec.spectrogram.window": torch.hann_window(256),
@@ -98,11 +86,6 @@ def test_the_mel_is_that_of_torchaudio_with_the_floor_of_vocos(tmp_path):
     slaney = {"feature_extractor__norm": "slaney", "feature_extractor__mel_scale": "slaney"}
     mel = load_model(write(tmp_path / "slaney", **slaney, feature_extractor__f_max=3000)).mel
     assert (mel.scale, mel.f_max) == ("slaney", 3000)
-
-
-def test_a_repository_on_the_hub_is_read_with_its_settings():
-    names = ["README.md", "config.yaml", "pytorch_model.bin"]
-    assert needed_files(names) == (["config.yaml", "pytorch_model.bin"], "pytorch_model.bin")
 
 
 @pytest.mark.parametrize(

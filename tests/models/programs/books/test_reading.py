@@ -118,26 +118,18 @@ def test_a_text_of_project_gutenberg_has_its_chapters_and_no_licence(tmp_path):
 @pytest.mark.parametrize(
     "heading",
     [
-        *("Chapter 12", "CHAPTER ONE", "Chapter IV: The Sea", "Chapter 3 The Sea"),
-        *("Chapter Twenty-One. At Sea", "Part the Second", "BOOK II — THE SEA"),
-        *("Kapitel 3", "Prologue", "EPILOGUE."),
+        *("Chapter 12", "CHAPTER ONE", "Chapter IV: The Sea", "Chapter 3 The Sea", "Kapitel 3"),
+        *("Chapter Twenty-One. At Sea", "Part the Second", "BOOK II — THE SEA", "Prologue"),
+        "EPILOGUE.",
     ],
 )
-def test_a_heading_starts_a_chapter(tmp_path, heading):
+def test_a_heading_starts_a_chapter_and_prose_none(tmp_path, heading):
     book = book_of(tmp_path, f"Before.\n\n{heading}\n\nIt was so.\n")
-    assert book.chapters == (
-        Chapter("tale", ("Before.",)),
-        Chapter(heading, (heading, "It was so.")),
-    )
-
-
-@pytest.mark.parametrize(
-    "line", ["Part one of it was so.", "Chapters 3", "Chapter and verse", "The chapter 3"]
-)
-def test_prose_starts_none(tmp_path, line):
-    assert book_of(tmp_path, f"Before.\n\n{line}\n").chapters == (
-        Chapter("tale", ("Before.", line)),
-    )
+    before = Chapter("tale", ("Before.",))
+    assert book.chapters == (before, Chapter(heading, (heading, "It was so.")))
+    for line in ("Part one of it was so.", "Chapters 3", "Chapter and verse", "The chapter 3"):
+        (chapter,) = book_of(tmp_path, f"Before.\n\n{line}\n").chapters
+        assert chapter == Chapter("tale", ("Before.", line))
 
 
 def test_without_empty_lines_or_with_long_ones_each_line_is_a_paragraph(tmp_path):
@@ -231,17 +223,18 @@ def test_links_to_notes_are_left_out_of_an_epub_and_other_raised_text_is_not(tmp
     ]
 
 
-def test_nesting_without_end_is_refused(tmp_path):
-    lists = "".join(f"{'    ' * n}- a\n" for n in range(250))
-    for text in (lists, "<div>" * 600 + "a"):
-        with pytest.raises(InputError, match=r"deep\.md: .*(nested too deeply|500 elements)"):
-            book_of(tmp_path, text, "deep.md")
-
-
-@pytest.mark.parametrize("name", ["empty.txt", "empty.md"])
-def test_a_book_without_a_word_is_refused(tmp_path, name):
-    with pytest.raises(InputError, match=rf"{name}: there is no word in it"):
-        book_of(tmp_path, "* * *\n\n---\n", name)
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("empty.txt", "* * *\n\n---\n", "there is no word in it"),
+        ("empty.md", "* * *\n\n---\n", "there is no word in it"),
+        ("deep.md", "".join(f"{'    ' * n}- a\n" for n in range(250)), ".*nested too deeply"),
+        ("deep.md", "<div>" * 600 + "a", ".*500 elements"),
+    ],
+)
+def test_a_book_without_a_word_or_nested_without_end_is_refused(tmp_path, name, text, message):
+    with pytest.raises(InputError, match=rf"{name}: {message}"):
+        book_of(tmp_path, text, name)
 
 
 def epub(folder, changes=None):
@@ -253,27 +246,27 @@ def epub(folder, changes=None):
     return folder / "book.epub"
 
 
-def test_chapters_are_those_of_the_table_of_contents_in_reading_order(tmp_path):
-    book = read_book(epub(tmp_path))
+@pytest.mark.parametrize(
+    ("changes", "chapters"),
+    [
+        ({}, {"First part": FIRST, "Second": SECOND}),  # those of the contents, in reading order
+        ({"OPS/text/one .xhtml": ONE.encode("utf-16")}, {"First part": FIRST, "Second": SECOND}),
+        (  # of EPUB 2: an NCX
+            {"OPS/book.opf": PACKAGE.replace('properties="nav"', 'properties=""')},
+            {"Old first": FIRST, "Old second": SECOND},
+        ),
+        ({"OPS/nav.xhtml": "<nav/>"}, {"First part": (*FIRST, *SECOND)}),  # those of headings
+        # the title of a document without text goes with the next block
+        (
+            {"OPS/text/one .xhtml": "<p id='a'><img/></p>"},
+            {"First part": FIRST[2:], "Second": SECOND},
+        ),
+    ],
+)
+def test_chapters_are_those_of_the_contents_or_of_headings(tmp_path, changes, chapters):
+    book = read_book(epub(tmp_path, changes))
     assert book.title == "A & B"
-    assert book.chapters == (Chapter("First part", FIRST), Chapter("Second", SECOND))
-
-
-def test_the_contents_of_epub_2_are_an_ncx(tmp_path):
-    path = epub(tmp_path, {"OPS/book.opf": PACKAGE.replace('properties="nav"', 'properties=""')})
-    chapters = read_book(path).chapters
-    assert [chapter.title for chapter in chapters] == ["Old first", "Old second"]
-    assert [chapter.paragraphs for chapter in chapters] == [FIRST, SECOND]
-
-
-def test_without_contents_chapters_start_at_headings(tmp_path):
-    chapters = read_book(epub(tmp_path, {"OPS/nav.xhtml": "<nav/>"})).chapters
-    assert chapters == (Chapter("First part", (*FIRST, *SECOND)),)
-
-
-def test_the_title_of_a_document_without_text_goes_with_the_next_block(tmp_path):
-    path = epub(tmp_path, {"OPS/text/one .xhtml": "<p id='a'><img/></p>"})
-    assert [chapter.title for chapter in read_book(path).chapters] == ["First part", "Second"]
+    assert book.chapters == tuple(Chapter(*row) for row in chapters.items())
 
 
 @pytest.mark.parametrize("place", ["#b", "", "#c"])
@@ -282,11 +275,6 @@ def test_titles_of_one_place_are_joined_in_their_order(tmp_path, place):
     two = '<h2 id="c"><a id="b"/>Second</h2><p>Its text.</p>'
     path = epub(tmp_path, {"OPS/nav.xhtml": nav, "OPS/text/two.xhtml": two})
     assert read_book(path).chapters[-1] == Chapter("First part. Second", SECOND)
-
-
-def test_utf_16_is_read(tmp_path):
-    path = epub(tmp_path, {"OPS/text/one .xhtml": ONE.encode("utf-16")})
-    assert read_book(path).chapters[0].paragraphs == FIRST
 
 
 def encryption(algorithm):

@@ -185,7 +185,9 @@ def test_after_a_kill_no_sentence_is_spoken_twice_and_the_bytes_are_the_same(
     assert not (killed / ".unfinished").exists()
 
 
-def test_a_finished_book_is_not_spoken_again_but_a_missing_chapter_is(voice, loud, tmp_path):
+def test_a_finished_book_is_not_spoken_again_but_a_missing_or_damaged_part_is(
+    voice, loud, tmp_path, caplog
+):
     speak(voice, tmp_path)
     before = files_of(tmp_path)
     (tmp_path / NAMES[0]).unlink()
@@ -195,21 +197,16 @@ def test_a_finished_book_is_not_spoken_again_but_a_missing_chapter_is(voice, lou
     assert files_of(tmp_path) == before
     speak(voice, tmp_path)
     assert len(loud) == 4
-
-
-def test_a_damaged_sentence_or_chapter_is_spoken_again(voice, loud, tmp_path, monkeypatch, caplog):
-    speak_book(BOOK, tmp_path, voice, Settings())
-    whole = {name: (tmp_path / name).read_bytes() for name in NAMES}
-    (tmp_path / NAMES[0]).write_bytes(whole[NAMES[0]][:1000])
+    (tmp_path / NAMES[0]).write_bytes(before[NAMES[0]][:1000])
     (tmp_path / NAMES[1]).unlink()
     parts = tmp_path / ".unfinished" / NAMES[1]
     parts.mkdir(parents=True)
     np.save(parts / "000000.npy", np.zeros(9, dtype=np.float32))
     (parts / "000001.npy").write_bytes((parts / "000000.npy").read_bytes()[:-1])
-    speak_book(BOOK, tmp_path, voice, Settings())
+    speak(voice, tmp_path)
 
     assert f"damaged or changed, spoken again: {NAMES[0]}" in caplog.text
-    assert (tmp_path / NAMES[0]).read_bytes() == whole[NAMES[0]]
+    assert (tmp_path / NAMES[0]).read_bytes() == before[NAMES[0]]
     assert f"{NAMES[1]}/000000.npy is damaged" not in caplog.text
     assert f"{NAMES[1]}/000001.npy is damaged: its sentence is spoken again" in caplog.text
     assert len(soundfile.read(tmp_path / NAMES[1])[0]) > 9
@@ -233,21 +230,21 @@ def test_another_text_voice_setting_or_format_is_refused(voice, loud, tmp_path, 
         speak(other, tmp_path, seed=1)
 
 
-def test_a_folder_of_something_else_is_left_alone(voice, tmp_path):
+@pytest.mark.parametrize("damage", [lambda m: m.pop("chapters"), lambda m: m.clear()])
+def test_a_folder_of_something_else_is_left_alone_and_a_manifest_must_be_whole(
+    voice, loud, tmp_path, damage
+):
     (tmp_path / "holiday.jpg").write_text("")
     with pytest.raises(InputError, match=r"holds 'holiday\.jpg' and no book; choose a new folder"):
         speak(voice, tmp_path)
     assert list(files_of(tmp_path)) == ["holiday.jpg"]
-
-
-@pytest.mark.parametrize("damage", [lambda m: m.pop("chapters"), lambda m: m.clear()])
-def test_a_manifest_that_is_not_whole_is_one_clear_error(voice, loud, tmp_path, damage):
-    speak(voice, tmp_path)
-    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    folder = tmp_path / "book"
+    speak(voice, folder)
+    manifest = json.loads((folder / "manifest.json").read_text())
     damage(manifest)
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(InputError, match=r"manifest\.json is no manifest of a book; choose"):
-        speak(voice, tmp_path)
+        speak(voice, folder)
 
 
 def test_a_text_that_cannot_be_spoken_is_found_before_the_first_sentence(voice, loud, tmp_path):
@@ -284,7 +281,9 @@ def test_titles_become_names_that_are_safe(voice, loud, tmp_path):
     assert all(line.startswith("#EXTINF:2,") for line in lines[2:-1:2])
 
 
-def test_memory_does_not_grow_with_a_chapter(voice, loud, tmp_path):
+def test_memory_does_not_grow_with_a_chapter_and_an_endless_sentence_is_spoken_in_parts(
+    voice, loud, tmp_path
+):
     peaks = []
     for n in (10, 100):
         tracemalloc.start()
@@ -292,9 +291,7 @@ def test_memory_does_not_grow_with_a_chapter(voice, loud, tmp_path):
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < peaks[0] + 3e6  # the sound has 8 MB more
-
-
-def test_a_sentence_without_an_end_is_spoken_in_parts(voice, loud, tmp_path):
-    speak(voice, tmp_path, Book("B", (Chapter("One", ("so it was and " * 600,)),)))
+    loud.clear()
+    speak(voice, tmp_path / "one", Book("B", (Chapter("One", ("so it was and " * 600,)),)))
     assert len(loud) > 2
     assert " ".join(loud).split() == ("so it was and " * 600).split()

@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import numpy as np
 import onnxruntime
 import pytest
-import torch
 
 from models.base.assets import Speaker
 from models.programs.export.folder import open_voice
@@ -19,7 +18,7 @@ from models.programs.export.piper_sherpa import (
 )
 from processors.text.g2p import lookup
 from processors.text.voice_phones import vocabulary_of
-from tests.models.programs.export.voices import RATES, SPEAKERS
+from tests.models.programs.export.voices import RATES, SPEAKERS, published_sherpa, wav_of
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.models.synthesizer.test_vocoders import make_vocoder, make_waveglow
 from utils.errors import InputError
@@ -46,54 +45,31 @@ def test_the_graph_starts_with_a_silence_and_ends_in_a_pause(voice, exported, ma
     ids = [1]
     for i in ids_of(voice, [*SPOKEN, *mark]):
         ids += [0, i]
-    inputs = {
-        "input": np.array([[*ids, 0, 2]]),
-        "input_lengths": np.array([len(ids) + 2]),
-        "scales": np.array([0.667, 1.3, 0.8], np.float32),
-        "sid": np.array([1]),
-    }
+    inputs = {"input": np.array([[*ids, 0, 2]]), "input_lengths": np.array([len(ids) + 2])}
+    inputs |= {"scales": np.array([0.667, 1.3, 0.8], np.float32), "sid": np.array([1])}
     (found,) = session.run(["output"], inputs)
-    phone_ids = torch.tensor([voice.model.vocabulary.ids(["<sil>", *SPOKEN, end])])
-    mel = voice.model.network.infer(
-        phone_ids,
-        torch.tensor([phone_ids.shape[1]]),
-        speaker_ids=torch.tensor([1]),
-        duration_control=torch.full(phone_ids.shape, 1.3),
-    ).mel
-    expected = voice.graphs["vocoder"].module(mel)[0].detach().numpy()
     assert found.shape[:3] == (1, 1, 1)
+    expected = wav_of(voice, ["<sil>", *SPOKEN, end], 1.3)
     np.testing.assert_allclose(found[0, 0, 0], expected, rtol=0, atol=1e-3)
 
 
 def test_the_published_sherpa_onnx_speaks_as_the_network(voice, exported):
-    sherpa_onnx = pytest.importorskip("sherpa_onnx")
+    tts = published_sherpa(exported)
     assert (exported / "cmudict.LICENSE").is_file()
-    files = {key: str(exported / f"{key}.txt") for key in ("lexicon", "tokens")}
-    vits = sherpa_onnx.OfflineTtsVitsModelConfig(model=str(exported / "model.onnx"), **files)
-    model = sherpa_onnx.OfflineTtsModelConfig(vits=vits, num_threads=1)
-    tts = sherpa_onnx.OfflineTts(sherpa_onnx.OfflineTtsConfig(model=model))
     phones = ["<sil>", *lookup("the"), *lookup("fox"), "<.>"]
-    ids = torch.tensor([voice.model.vocabulary.ids(phones)])
     for speed in (1.0, 0.8):
-        found = tts.generate("the fox", sid=1, speed=speed)
-        mel = voice.model.network.infer(
-            ids,
-            torch.tensor([ids.shape[1]]),
-            speaker_ids=torch.tensor([1]),
-            duration_control=torch.full(ids.shape, 1 / speed),
-        ).mel
-        expected = voice.graphs["vocoder"].module(mel)[0].detach().numpy()
+        found, expected = (
+            tts.generate("the fox", sid=1, speed=speed),
+            wav_of(voice, phones, 1 / speed),
+        )
         assert found.sample_rate == voice.model.mel.sample_rate
         np.testing.assert_allclose(np.array(found.samples), expected, rtol=0, atol=1e-3)
 
 
 def test_words_of_the_lexicon_have_the_phones_of_the_toolkit(voice, exported):
-    lexicon = dict(
-        line.split(" ", 1) for line in (exported / "lexicon.txt").read_text().splitlines()
-    )
-    tokens = dict(
-        line.rsplit(" ", 1) for line in (exported / "tokens.txt").read_text().splitlines()
-    )
+    words, ids = ((exported / f"{name}.txt").read_text() for name in ("lexicon", "tokens"))
+    lexicon = dict(line.split(" ", 1) for line in words.splitlines())
+    tokens = dict(line.rsplit(" ", 1) for line in ids.splitlines())
     assert len(lexicon) > 120_000
     years = (*lookup("nineteen"), *lookup("oh"), *lookup("five"))
     assert tuple(lexicon["1905"].split()) == years
@@ -109,9 +85,8 @@ def test_words_of_the_lexicon_have_the_phones_of_the_toolkit(voice, exported):
 def test_phones_that_were_not_trained_have_the_ids_of_the_nearest(voice):
     assets = voice.model.assets
     trained = frozenset(assets.vocabulary.symbols) - {"ZH", "<!>"}
-    few = SimpleNamespace(
-        model=SimpleNamespace(assets=dataclasses.replace(assets, trained_phones=trained))
-    )
+    model = SimpleNamespace(assets=dataclasses.replace(assets, trained_phones=trained))
+    few = voice._replace(model=model)
     assert ids_of(few, ["ZH"]) == ids_of(voice, ["Z"]) != ids_of(voice, ["ZH"])
     assert ids_of(few, ["<!>"]) == ids_of(voice, ["<.>"])
 
@@ -139,11 +114,8 @@ def test_number_0_is_the_default_speaker(voice, exported, tmp_path):
     assert piper_settings(chosen)["speaker_id_map"] == {"bert": 0, "anna": 1}
     assert piper_settings(voice)["speaker_id_map"] == {"anna": 0, "bert": 1}
     ids = ids_of(voice, SPOKEN)
-    inputs = {
-        "input": np.array([ids]),
-        "input_lengths": np.array([len(ids)]),
-        "scales": np.ones(3, np.float32),
-    }
+    inputs = {"input": np.array([ids]), "input_lengths": np.array([len(ids)])}
+    inputs["scales"] = np.ones(3, np.float32)
 
     def wavs(session):
         return [session.run(["output"], inputs | {"sid": np.array([sid])})[0] for sid in (0, 1)]

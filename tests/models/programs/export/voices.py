@@ -4,6 +4,9 @@ import importlib
 import sys
 from pathlib import Path
 
+import pytest
+import torch
+
 from models.base.assets import Speaker
 from models.programs.export.folder import export_voice, open_voice
 from models.synthesizer.synthesizer import Synthesizer
@@ -43,6 +46,28 @@ def export(synthesizer: Synthesizer, vocoder, folder: Path, **options) -> Path:
     """Exports a synthesizer's voice with a vocoder."""
     export_voice(open_voice(synthesizer.model.home, vocoder), folder, **options)
     return folder
+
+
+def wav_of(opened, phones, duration: float = 1.0, **settings):
+    """The sound of the networks by the second speaker, (S,)."""
+    ids = torch.tensor([opened.model.vocabulary.ids(phones)])
+    mel = opened.model.network.infer(
+        ids,
+        torch.tensor([ids.shape[1]]),
+        speaker_ids=torch.tensor([1]),
+        duration_control=torch.full(ids.shape, float(duration)),
+        **settings,
+    ).mel
+    return opened.graphs["vocoder"].module(mel)[0].detach().numpy()
+
+
+def published_sherpa(folder: Path):
+    """A voice in the layout for VITS in the published sherpa-onnx."""
+    sherpa_onnx = pytest.importorskip("sherpa_onnx")
+    files = {key: str(folder / f"{key}.txt") for key in ("lexicon", "tokens")}
+    vits = sherpa_onnx.OfflineTtsVitsModelConfig(model=str(folder / "model.onnx"), **files)
+    config = sherpa_onnx.OfflineTtsModelConfig(vits=vits, num_threads=1)
+    return sherpa_onnx.OfflineTts(sherpa_onnx.OfflineTtsConfig(model=config))
 
 
 def runner_in(folder: Path):

@@ -73,15 +73,10 @@ def test_it_describes_each_voice_and_each_speaker(address):
     (event,) = talk(address, Describe(), n_answers=1)
     (program,) = Info.from_event(event).tts
     assert (program.name, program.supports_synthesize_streaming) == ("arion", True)
+    british = ("three/bert", "three/carl", "two", "two/carl", "two/bert")
     assert {voice.name: voice.languages for voice in program.voices} == {
-        "tiny": ["en_US"],
-        "three": ["en_GB", "en_US"],
-        "three/anna": ["en_US"],
-        "three/bert": ["en_GB"],
-        "three/carl": ["en_GB"],
-        "two": ["en_GB"],
-        "two/carl": ["en_GB"],
-        "two/bert": ["en_GB"],
+        **{"tiny": ["en_US"], "three": ["en_GB", "en_US"], "three/anna": ["en_US"]},
+        **{name: ["en_GB"] for name in british},
     }
     three = next(voice for voice in program.voices if voice.name == "three")
     assert [speaker.name for speaker in three.speakers] == ["anna", "bert", "carl"]
@@ -117,26 +112,19 @@ def test_a_text_that_streams_in_is_spoken_sentence_by_sentence(address, folders)
     async def conversation():
         async with AsyncTcpClient(*address, read_timeout=30) as client:
 
-            async def sentence():
+            async def sentence_of(*messages):
+                for message in messages:
+                    await client.write_event(message.event())
                 events = [await client.read_event()]
                 while not AudioStop.is_type(events[-1].type):
                     events.append(await client.read_event())
                 return b"".join(event.payload or b"" for event in events)
 
-            for message in (
-                SynthesizeStart(chosen),
-                SynthesizeChunk("It w"),
-                SynthesizeChunk("as so. Was "),
-            ):
-                await client.write_event(message.event())
-            first = await sentence()  # before the second is written
-            for message in (
-                SynthesizeChunk("it?"),
-                Synthesize("It was so. Was it?"),
-                SynthesizeStop(),
-            ):
-                await client.write_event(message.event())
-            return first, await sentence(), await client.read_event()
+            begun = SynthesizeStart(chosen), SynthesizeChunk("It w"), SynthesizeChunk("as so. Was ")
+            first = await sentence_of(*begun)  # before the second is written
+            whole = Synthesize("It was so. Was it?")
+            second = await sentence_of(SynthesizeChunk("it?"), whole, SynthesizeStop())
+            return first, second, await client.read_event()
 
     first, second, last = asyncio.run(conversation())
     assert first == bytes_of(voice, "It was so.", "pcm", speaker="bert")

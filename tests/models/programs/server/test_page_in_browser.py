@@ -7,6 +7,7 @@ import pytest
 import soundfile
 from praatio.textgrid import openTextgrid
 
+from models.programs.server.requests import Limits
 from models.synthesizer.synthesizer import Synthesizer
 from processors.durations.subtitles import subtitles as as_subtitles
 from tests.models.evaluation.report.browser import Browser, find_browser
@@ -29,14 +30,18 @@ def browser(tmp_path_factory):
     browser.close()
 
 
+def open_page(browser, url, **options):
+    browser.open(url, **options)
+    wait_for(browser, "form.voice.options.length === 7")
+
+
 def speak(browser, text=TEXT):
     browser.run(f"form.text.value = {text!r}; form.requestSubmit()")
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
 def test_words_light_up_one_by_one_while_they_are_spoken(browser, server, voice, width, scheme):
-    browser.open(server.url, width=width, scheme=scheme)
-    wait_for(browser, "form.voice.options.length === 7")
+    open_page(browser, server.url, width=width, scheme=scheme)
     assert browser.run("form.voice.options[0].textContent") == "tiny (en-us)"
     browser.run(
         "lit = []; new MutationObserver((changes) => changes.forEach(({target}) => "
@@ -57,8 +62,7 @@ def test_words_light_up_one_by_one_while_they_are_spoken(browser, server, voice,
 
 
 def test_speech_can_be_downloaded_and_heard_again_from_a_word_on(browser, server, voice, tmp_path):
-    browser.open(server.url)
-    wait_for(browser, "form.voice.options.length === 7")
+    open_page(browser, server.url)
     browser.run("form.speed.value = 2; form.speed.dispatchEvent(new Event('input', {bubbles: 1}))")
     assert browser.run("document.querySelector('output').value") == "2.00"
     speak(browser)
@@ -87,8 +91,7 @@ def test_speech_can_be_downloaded_and_heard_again_from_a_word_on(browser, server
 
 
 def test_a_speaker_can_be_chosen_and_a_voice_that_needs_one_is_no_choice(browser, server, folders):
-    browser.open(server.url)
-    wait_for(browser, "form.voice.options.length === 7")
+    open_page(browser, server.url)
     shown = browser.run("[...form.voice.options].map((option) => option.textContent)")
     assert shown[:3] == ["tiny (en-us)", "three/anna (en-us)", "three/bert (en-gb)"]
     assert shown[3:] == [f"{id} (en-gb)" for id in ("three/carl", "two", "two/carl", "two/bert")]
@@ -100,8 +103,7 @@ def test_a_speaker_can_be_chosen_and_a_voice_that_needs_one_is_no_choice(browser
 
 
 def test_errors_are_shown_and_a_second_text_replaces_the_first(browser, server):
-    browser.open(server.url)
-    wait_for(browser, "form.voice.options.length === 7")
+    open_page(browser, server.url)
     speak(browser, "...")
     wait_for(browser, "document.querySelector('.error')")
     assert "no word" in browser.run("document.getElementById('status').textContent")
@@ -113,8 +115,6 @@ def test_errors_are_shown_and_a_second_text_replaces_the_first(browser, server):
 
 
 def test_a_server_with_a_token_asks_for_it(browser, folders):
-    from models.programs.server.requests import Limits
-
     with running(folders, Limits(token="secret")) as guarded:
         browser.open(guarded.url)
         wait_for(browser, "!document.getElementById('token').hidden")

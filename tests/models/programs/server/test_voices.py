@@ -34,14 +34,10 @@ def test_voices_are_opened_when_asked_for_and_the_least_recently_used_goes(folde
 
 def test_a_voice_that_a_request_still_uses_counts_and_is_not_opened_twice(folders):
     store = VoiceStore(lambda: folders, memory_mb=1e-9)
-    tiny = store.get("tiny")
-    sizes = [store.open_mb]
+    tiny, size = store.get("tiny"), store.open_mb
     three = store.get("three")
-    sizes.append(store.open_mb)
-    assert store.get("tiny") is tiny
-    assert store.get("three") is three
-    assert store.n_open == 2
-    assert sizes[1] == pytest.approx(2 * sizes[0], rel=0.1)
+    assert store.open_mb == pytest.approx(2 * size, rel=0.1)
+    assert (store.get("tiny"), store.get("three"), store.n_open) == (tiny, three, 2)
     del tiny
     assert store.n_open == 1
 
@@ -76,21 +72,19 @@ def test_a_command_line_names_voices_folders_of_them_and_gives_names(folders, mo
     assert named_references(["alloy=kathleen"]).keys() == {"alloy"}
     assert named_references(["org/name"]) == {"org/name": "org/name"}
     assert "kathleen" in named_references([])
+    for words, message in (
+        ([str(parent), str(folders["tiny"])], "two voices are named 'tiny'"),
+        (["nope"], "no voice 'nope'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            named_references(words)
     monkeypatch.chdir(folders["tiny"])
     assert named_references(["."]) == {"tiny": "."}
-    with pytest.raises(InputError, match="two voices are named 'tiny'"):
-        named_references([str(parent), str(folders["tiny"])])
-    with pytest.raises(InputError, match="no voice 'nope'"):
-        named_references(["nope"])
 
 
-def test_the_licence_of_a_voice_is_in_its_row():
-    store = VoiceStore(partial(named_references, ["kathleen"]), memory_mb=1)
-    (row,) = store.rows()
+def test_the_licence_of_a_voice_is_in_its_row_and_a_vocoder_is_no_voice():
+    (row,) = VoiceStore(partial(named_references, ["kathleen"]), memory_mb=1).rows()
     assert row["licence"] == licence_in(Path("egs/_voices/kathleen/history.json")) != "unknown"
-
-
-def test_a_vocoder_is_no_voice():
     with pytest.raises(InputError, match="vocoder"):
         VoiceStore(partial(named_references, ["v=egs/_voices/freevgl"]), 1)
 

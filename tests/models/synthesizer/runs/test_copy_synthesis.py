@@ -23,11 +23,12 @@ from models.synthesizer.runs.copy_synthesis import (
     synthesise_split,
 )
 from modules.mel import MelConfig, MelSpectrogram
-from preprocessors.manifest import Utterance, write_manifest
 from processors.audio.files import write_wav
 from processors.audio.frames import from_pcm16
 from tests.models.checkpoint.importers import hifigan_originals
-from tests.processors.mel_wavs import MEL, make_mel_wav_store
+from tests.models.stage_3 import make_store, preprocess_of
+from tests.models.synthesizer.test_vocoders import preprocess_of as mel_keys
+from tests.processors.mel_wavs import MEL
 from tests.worlds.untrained import save_weights, write_model
 from utils.errors import InputError
 
@@ -65,46 +66,29 @@ def synthesise_features(vocoder, path):
 
 
 def make_vocoder(tmp_path: Path, network) -> CopySynthesis:
-    preprocess = PreprocessConfig(
-        processed_dir=str(tmp_path / "data"),
-        sample_rate=8000,
-        n_fft=256,
-        win_length=256,
-        hop_length=64,
-        n_mels=8,
-        f_max=4000,
-        mel_padding="hifigan",
-    )
-    return CopySynthesis(network, MEL, preprocess, "a vocoder", tmp_path / "out", "cpu", "weights")
+    of_vocoder = network, MEL, preprocess_of(tmp_path), "a vocoder"
+    return CopySynthesis(*of_vocoder, tmp_path / "out", "cpu", "weights")
 
 
 @pytest.fixture
 def store(tmp_path):
     """The dataset Anna, prepared."""
-    folder = tmp_path / "data" / "Anna"
-    store = make_mel_wav_store(folder)
-    utterances = [Utterance(id, Path(f"{id}.wav"), "", "anna") for id in store.ids]
-    write_manifest(folder / "manifest.jsonl", utterances)
-    return store
+    return make_store(tmp_path)
 
 
 def lines_of(folder: Path) -> list[dict]:
     return [json.loads(row) for row in (folder / "metadata.jsonl").read_text().splitlines()]
 
 
-def test_a_split_becomes_files_named_by_id_as_long_as_their_mels(tmp_path, store):
+def test_a_split_becomes_files_named_by_id_and_a_record_of_what_was_made_from_what(tmp_path, store):
     synthesise_split(make_vocoder(tmp_path, Echo(store)), "Anna", "test")
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        ".lock", "metadata.jsonl", "rec-008.wav", "rec-009.wav",
-    ]  # fmt: skip
-    wav, rate = soundfile.read(tmp_path / "out" / "rec-008.wav", dtype="int16")
+    folder = tmp_path / "out"
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == [".lock", "metadata.jsonl", "rec-008.wav", "rec-009.wav"]
+    wav, rate = soundfile.read(folder / "rec-008.wav", dtype="int16")
     assert rate == 8000
     assert np.array_equal(wav, store.read("rec-008").wav)
-
-
-def test_the_record_says_what_was_made_from_what(tmp_path, store):
-    synthesise_split(make_vocoder(tmp_path, Echo(store)), "Anna", "test")
-    line = lines_of(tmp_path / "out")[0]
+    line = lines_of(folder)[0]
     assert line.pop("real_time_factor") > 0
     assert len(line.pop("fingerprint")) == 32
     assert line == {
@@ -119,11 +103,20 @@ def test_the_record_says_what_was_made_from_what(tmp_path, store):
     }
 
 
-def test_half_the_level_is_a_distance_of_ln_2_and_is_told(tmp_path, store, caplog):
+def test_a_split_that_was_spoken_is_skipped_unless_the_model_changed(tmp_path, store, caplog):
+    vocoder = make_vocoder(tmp_path, Echo(store))
+    synthesise_split(vocoder, "Anna", "test")
+    (tmp_path / "data" / "Bert").symlink_to(tmp_path / "data" / "Anna")
+    with pytest.raises(InputError, match="choose another --infer_output_dir"):
+        synthesise_split(vocoder, "Bert", "test")  # of the same ids
+    quiet = make_vocoder(tmp_path, Echo(store, 0.5))
     with caplog.at_level("INFO", "arion"):
-        synthesise_split(make_vocoder(tmp_path, Echo(store, 0.5)), "Anna", "test")
+        synthesise_split(quiet, "Anna", "test")
+        assert "skipped 2 of 2 mels" in caplog.text
+        assert "mel L1 to the recordings: 0.0000" in caplog.text
+        synthesise_split(quiet._replace(fingerprint="other weights"), "Anna", "test")
     for line in lines_of(tmp_path / "out"):
-        assert line["mel_l1"] == pytest.approx(math.log(2), abs=1e-3)
+        assert line["mel_l1"] == pytest.approx(math.log(2), abs=1e-3)  # of half the level
     assert "mel L1 to the recordings: 0.693" in caplog.text
 
 
@@ -149,24 +142,23 @@ def test_the_distance_of_pieces_is_that_of_the_whole(tmp_path, store, monkeypatc
     assert whole > 0.1
 
 
-def test_audio_files_become_files_of_their_names_in_single(tmp_path, store):
-    clips = tmp_path / "my clips"
-    for id in store.ids[4:6]:
-        write_wav(clips / f"{id}.wav", from_pcm16(store.read(id).wav), 8000)
-    synthesise_audio(make_vocoder(tmp_path, Echo(store)), clips)
+def test_audio_files_become_files_of_their_names_in_single_and_are_never_overwritten(
+    tmp_path, store
+):
+    vocoder = make_vocoder(tmp_path, Echo(store))
+    for clips in (tmp_path / "my clips", tmp_path / "out" / "single"):
+        for id in store.ids[4:6]:
+            write_wav(clips / f"{id}.wav", from_pcm16(store.read(id).wav), 8000)
+        if clips.name == "my clips":
+            synthesise_audio(vocoder, clips)
     lines = lines_of(tmp_path / "out" / "single")
     assert [(x["id"], x["dataset"], x["mel_source"], x["mel_l1"]) for x in lines] == [
-        (id, "", str(clips / f"{id}.wav"), 0.0) for id in store.ids[4:6]
+        (id, "", str(tmp_path / "my clips" / f"{id}.wav"), 0.0) for id in store.ids[4:6]
     ]
-
-
-def test_a_mel_without_a_recording_has_no_distance(tmp_path, store, caplog):
-    np.save(tmp_path / "a mel.npy", store.read("rec-004").mel)
-    with caplog.at_level("INFO", "arion"):
-        synthesise_features(make_vocoder(tmp_path, Echo(store)), tmp_path / "a mel.npy")
-    (line,) = lines_of(tmp_path / "out" / "single")
-    assert (line["id"], line["file"], line["mel_l1"]) == ("a mel", "a mel.wav", None)
-    assert "mel L1" not in caplog.text
+    before = (clips / "rec-004.wav").read_bytes()
+    with pytest.raises(InputError, match=r"rec-004\.wav would be overwritten; choose another"):
+        synthesise_audio(vocoder, clips)
+    assert (clips / "rec-004.wav").read_bytes() == before
 
 
 def test_a_bad_clip_is_listed_and_the_others_are_spoken(tmp_path, store):
@@ -178,39 +170,10 @@ def test_a_bad_clip_is_listed_and_the_others_are_spoken(tmp_path, store):
     assert [line["id"] for line in lines_of(tmp_path / "out" / "single")] == ["good"]
 
 
-def test_a_recording_is_never_overwritten(tmp_path, store):
-    clips = tmp_path / "out" / "single"
-    write_wav(clips / "a.wav", from_pcm16(store.read("rec-004").wav), 8000)
-    before = (clips / "a.wav").read_bytes()
-    with pytest.raises(InputError, match=r"a\.wav would be overwritten; choose another"):
-        synthesise_audio(make_vocoder(tmp_path, Echo(store)), clips)
-    assert (clips / "a.wav").read_bytes() == before
-
-
 def test_values_that_are_not_finite_leave_no_file(tmp_path, store):
     with pytest.raises(InputError, match="gives values that are not finite"):
         synthesise_split(make_vocoder(tmp_path, Constant(math.nan)), "Anna", "test")
     assert list((tmp_path / "out").glob("*.wav")) == []
-
-
-def test_two_data_sets_with_the_same_ids_do_not_overwrite_each_other(tmp_path, store):
-    (tmp_path / "data" / "Bert").symlink_to(tmp_path / "data" / "Anna")
-    vocoder = make_vocoder(tmp_path, Echo(store))
-    synthesise_split(vocoder, "Anna", "test")
-    with pytest.raises(InputError, match="choose another --infer_output_dir"):
-        synthesise_split(vocoder, "Bert", "test")
-
-
-def test_a_split_that_was_spoken_is_skipped_unless_the_model_changed(tmp_path, store, caplog):
-    loud = make_vocoder(tmp_path, Echo(store))
-    synthesise_split(loud, "Anna", "test")
-    quiet = make_vocoder(tmp_path, Echo(store, 0.5))
-    with caplog.at_level("INFO", "arion"):
-        synthesise_split(quiet, "Anna", "test")
-    assert "skipped 2 of 2 mels" in caplog.text
-    assert "mel L1 to the recordings: 0.0000" in caplog.text
-    synthesise_split(quiet._replace(fingerprint="other weights"), "Anna", "test")
-    assert lines_of(tmp_path / "out")[0]["mel_l1"] == pytest.approx(math.log(2), abs=1e-3)
 
 
 def test_wavs_say_that_they_are_synthetic_and_are_made_anew_without_that(tmp_path, store):
@@ -240,14 +203,19 @@ def test_another_seed_is_another_speech(tmp_path, store, caplog):
     assert "skipped 2 of 2 mels" in caplog.text
 
 
-def test_a_file_that_changed_is_spoken_again(tmp_path, store):
-    path = tmp_path / "a.npy"
+def test_a_file_without_a_recording_has_no_distance_and_is_spoken_again_if_it_changed(
+    tmp_path, store, caplog
+):
+    path = tmp_path / "a mel.npy"
     for id in ("rec-008", "rec-009"):
         mel = store.read(id).mel
         np.save(path, mel)
-        synthesise_features(make_vocoder(tmp_path, Echo(store)), path)
+        with caplog.at_level("INFO", "arion"):
+            synthesise_features(make_vocoder(tmp_path, Echo(store)), path)
         (line,) = lines_of(tmp_path / "out" / "single")
+        assert (line["id"], line["file"], line["mel_l1"]) == ("a mel", "a mel.wav", None)
         assert line["seconds"] == pytest.approx(mel.shape[1] * 64 / 8000, abs=1e-4)
+    assert "mel L1" not in caplog.text
 
 
 def test_the_fingerprint_is_that_of_weights_and_settings(tmp_path):
@@ -256,8 +224,6 @@ def test_the_fingerprint_is_that_of_weights_and_settings(tmp_path):
     assert load_copy_synthesis(folder, None, []).fingerprint == whole.fingerprint
     rounded = load_copy_synthesis(folder, None, ["inference.vocoder_precision=bf16"])
     assert rounded.fingerprint != whole.fingerprint
-    with pytest.raises(InputError, match="has no option sigma"):
-        load_copy_synthesis(folder, None, ["inference.vocoder_options.sigma=0.6"])
     weights = load_file(folder / "model.safetensors")
     next(iter(weights.values())).mul_(1.001)
     save_file(weights, folder / "model.safetensors")
@@ -267,19 +233,12 @@ def test_the_fingerprint_is_that_of_weights_and_settings(tmp_path):
 def make_experiment(tmp_path: Path) -> Path:
     """An untrained HiFi-GAN of a few weights."""
     generator = {
-        "resblock": "2",
-        "upsample_rates": [8, 8],
-        "upsample_kernel_sizes": [16, 16],
+        **{"resblock": "2", "resblock_kernel_sizes": [3], "resblock_dilation_sizes": [[1]]},
+        **{"upsample_rates": [8, 8], "upsample_kernel_sizes": [16, 16]},
         "upsample_initial_channel": 4,
-        "resblock_kernel_sizes": [3],
-        "resblock_dilation_sizes": [[1]],
     }
-    preprocess = {
-        "sample_rate": 8000, "n_fft": 256, "win_length": 256, "hop_length": 64, "n_mels": 8,
-        "f_max": 4000, "mel_padding": "hifigan",
-    }  # fmt: skip
     folder, of_model = tmp_path / "ckpts" / "a", ("HiFiGAN", {"generator": generator}, Assets(MEL))
-    network = write_model(folder, "vocoder", *of_model, preprocess=preprocess)
+    network = write_model(folder, "vocoder", *of_model, preprocess=mel_keys(MEL))
     return save_weights(network, folder)
 
 
@@ -293,14 +252,13 @@ def test_a_vocoder_is_loaded_with_its_own_configuration(tmp_path):
 
     network = load_copy_synthesis(folder, None, ["inference.vocoder_precision=bf16"]).network
     assert {parameter.dtype for parameter in network.ups.parameters()} == {torch.bfloat16}
-    with pytest.raises(InputError, match=r"--set changes the mel .*: f_max 4000.* and 3000\.0;"):
-        load_copy_synthesis(folder, None, ["preprocess.f_max=3000"])
-
-
-def test_an_acoustic_model_is_refused():
-    voice = "egs/_voices/kathleen"
-    with pytest.raises(InputError, match=f"{voice} is an acoustic model; expected a vocoder"):
-        load_copy_synthesis(voice, None, [])
+    for model, overrides, message in (
+        (folder, ["preprocess.f_max=3000"], r"--set changes the mel .*: f_max 4000.* and 3000\.0;"),
+        (folder, ["inference.vocoder_options.sigma=0.6"], "has no option sigma"),
+        ("egs/_voices/kathleen", [], "egs/_voices/kathleen is an acoustic model; expected a voc"),
+    ):
+        with pytest.raises(InputError, match=message):
+            load_copy_synthesis(model, None, overrides)
 
 
 def test_a_checkpoint_of_the_authors_speaks_and_its_speech_lies_beside_it(tmp_path):
@@ -346,53 +304,42 @@ def test_a_split_gives_its_recordings_with_the_mels_of_stage_1(tmp_path, store):
         sources_of_split(tmp_path / "data", "Anna", "test", MelConfig())
 
 
-def test_audio_of_any_length_gives_whole_frames_and_their_mel(tmp_path):
+def test_audio_of_any_length_and_rate_gives_whole_frames_and_their_mel(tmp_path, caplog):
     soundfile.write(tmp_path / "a.wav", tone(0.1), RATE)
-    (source,) = sources_of_audio(tmp_path / "a.wav", CONFIG)
+    soundfile.write(tmp_path / "b.flac", tone(1.0, 16000), 16000)
+    soundfile.write(tmp_path / "c.wav", np.zeros(RATE), RATE)
+    source, other, silent = sources_of_audio(tmp_path, CONFIG)
     found_mel, wav = source.load()
     assert (source.id, source.dataset, source.path) == ("a", "", tmp_path / "a.wav")
     assert wav.shape == (2205 // 256 * 256,)
     expected = MelSpectrogram(CONFIG.mel)(torch.from_numpy(wav)[None])[0].numpy()
     assert np.abs(found_mel - expected).max() < 1e-5
-
-
-def test_audio_of_another_rate_is_resampled_and_that_is_said(tmp_path, caplog):
-    soundfile.write(tmp_path / "a.flac", tone(1.0, 16000), 16000)
-    (source,) = sources_of_audio(tmp_path, CONFIG)
     with caplog.at_level("INFO", "arion"):
-        assert source.load()[1].shape == (RATE // 256 * 256,)
-    assert "a.flac: resampled from 16000 to 22050 Hz; nothing above 8000 Hz" in caplog.text
-
-
-def test_audio_that_cannot_be_used_says_why(tmp_path):
-    soundfile.write(tmp_path / "a.wav", np.zeros(RATE), RATE)
-    (source,) = sources_of_audio(tmp_path, CONFIG)
-    with pytest.raises(InputError, match=r"a\.wav: the recording is silent"):
-        source.load()
+        assert other.load()[1].shape == (RATE // 256 * 256,)
+    assert "b.flac: resampled from 16000 to 22050 Hz; nothing above 8000 Hz" in caplog.text
+    with pytest.raises(InputError, match=r"c\.wav: the recording is silent"):
+        silent.load()
 
 
 def test_files_of_a_folder_are_sorted_and_others_left_alone(tmp_path):
+    suffixes = ".wav", ".flac"
+    with pytest.raises(InputError, match=r"no file in it ends in \.wav, \.flac"):
+        files_of(tmp_path, suffixes)
+    with pytest.raises(InputError, match="none: no such file or folder"):
+        files_of(tmp_path / "none", suffixes)
     for name in ("b.wav", "a.FLAC", ".hidden.wav", "notes.txt"):
         (tmp_path / name).touch()
     (tmp_path / "more.wav").mkdir()
-    found = files_of(tmp_path, (".wav", ".flac"))
-    assert [path.name for path in found] == ["a.FLAC", "b.wav"]
-
+    assert [path.name for path in files_of(tmp_path, suffixes)] == ["a.FLAC", "b.wav"]
     (tmp_path / "b.flac").touch()
     with pytest.raises(InputError, match=r"b\.flac and .*b\.wav would become the same file"):
-        files_of(tmp_path, (".wav", ".flac"))
-
-
-def test_a_folder_without_such_files_and_a_missing_one_are_errors(tmp_path):
-    with pytest.raises(InputError, match=r"no file in it ends in \.wav, \.flac"):
-        files_of(tmp_path, (".wav", ".flac"))
-    with pytest.raises(InputError, match="none: no such file or folder"):
-        files_of(tmp_path / "none", (".wav",))
+        files_of(tmp_path, suffixes)
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
-def test_a_mel_in_a_file_is_read_in_any_float(tmp_path, kind):
-    mel = log_mel().astype(kind)
+@pytest.mark.parametrize("order", ["C", "F"])  # in memory
+def test_a_mel_in_a_file_is_read_in_any_float_and_order(tmp_path, kind, order):
+    mel = log_mel().astype(kind, order)
     save(tmp_path / "x.npy", mel)
     (source,) = sources_of_features(tmp_path, MEL)
     found_mel, wav = source.load()
@@ -400,11 +347,6 @@ def test_a_mel_in_a_file_is_read_in_any_float(tmp_path, kind):
     assert found_mel.dtype == np.float32
     assert np.array_equal(found_mel, mel.astype(np.float32))
     assert wav is None
-
-
-def test_a_mel_that_lies_turned_in_memory_is_read_as_it_is_meant(tmp_path):
-    path = save(tmp_path / "x.npy", np.asfortranarray(log_mel()))
-    assert np.array_equal(read_mel(path, MEL)[0], log_mel())
 
 
 @pytest.mark.parametrize(
@@ -420,10 +362,7 @@ def test_a_mel_that_lies_turned_in_memory_is_read_as_it_is_meant(tmp_path):
         (log_mel() * 20 / np.log(10), "no decibels, no linear or normalised"),
         (np.exp(log_mel()), "values from .*; expected the natural log"),
         (log_mel() + 5, "expected the natural log of magnitudes"),
-        (
-            (log_mel() - log_mel().mean()) / log_mel().std(),
-            r"its mean is -?0\.00, .* deviation 1\.00",
-        ),
+        ((log_mel() - log_mel().mean()) / log_mel().std(), r"its mean is -?0\.00, .*tion 1\.00"),
     ],
 )
 def test_what_is_no_natural_log_mel_is_refused_with_the_reason(tmp_path, array, message):

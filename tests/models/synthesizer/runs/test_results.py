@@ -21,7 +21,7 @@ from models.synthesizer.runs.results import (
     synthesise_each,
     utterances_of,
 )
-from models.synthesizer.runs.text_synthesis import InputText, Settings, TextItem, line_of
+from models.synthesizer.runs.text_synthesis import InputText, Settings, line_of
 from modules.mel import MelConfig
 from preprocessors.manifest import write_manifest
 from processors.durations import EXPORT_FORMATS
@@ -60,25 +60,16 @@ def ids_in(path) -> list[str]:
     return [json.loads(row)["id"] for row in (path / "metadata.jsonl").read_text().splitlines()]
 
 
-def test_runs_into_one_folder_add_to_its_lines_sorted_by_id(tmp_path):
+def test_runs_add_to_the_lines_of_files_that_are_there_sorted_by_id(tmp_path):
     keep(folder_of(tmp_path), "b", "c")
     keep(folder_of(tmp_path), "a")
     assert ids_in(tmp_path) == ["a", "b", "c"]
-
-
-def test_two_runs_at_the_same_time_keep_the_lines_of_each_other(tmp_path):
-    first, second = folder_of(tmp_path), folder_of(tmp_path)
-    keep(second, "b")
-    keep(first, "a")
-    second.save()
-    assert ids_in(tmp_path) == ["a", "b"]
-
-
-def test_lines_of_deleted_files_are_forgotten(tmp_path):
-    keep(folder_of(tmp_path), "a")
     (tmp_path / "a.wav").unlink()
-    keep(folder_of(tmp_path), "b")
-    assert ids_in(tmp_path) == ["b"]
+    first, second = folder_of(tmp_path), folder_of(tmp_path)  # at the same time
+    keep(second, "e")
+    keep(first, "d")
+    second.save()
+    assert ids_in(tmp_path) == ["b", "c", "d", "e"]
 
 
 def test_a_sentence_of_another_dataset_is_not_overwritten(tmp_path):
@@ -97,28 +88,19 @@ def test_another_metadata_file_is_refused(tmp_path, content: str):
 
 
 def test_a_file_is_held_if_it_was_made_from_the_same_and_is_there_and_whole(tmp_path):
-    keep(folder_of(tmp_path), "a", fingerprint="f")
-    held = [folder_of(tmp_path).holds(*one) for one in (("a", "f"), ("a", "g"), ("b", "f"))]
-    assert held == [True, False, False]
-    (tmp_path / "a.wav").write_bytes(b"")  # cut short
-    assert not folder_of(tmp_path).holds("a", "f")
-    (tmp_path / "a.wav").unlink()
-    assert not folder_of(tmp_path).holds("a", "f")
-
-
-def test_a_line_of_a_version_without_fingerprints_is_never_held(tmp_path):
-    keep(folder_of(tmp_path), "a")
-    row = json.loads((tmp_path / "metadata.jsonl").read_text())
-    del row["fingerprint"]
+    keep(folder_of(tmp_path), "a", "b", fingerprint="f")
+    asked = ("a", "f"), ("a", "g"), ("c", "f")
+    assert [folder_of(tmp_path).holds(*one) for one in asked] == [True, False, False]
+    folder_of(tmp_path).begin(["a"])  # killed after the wav was written, before its line
+    assert [folder_of(tmp_path).holds(id, "f") for id in "ab"] == [False, True]
+    (tmp_path / "b.wav").write_bytes(b"")  # cut short
+    assert not folder_of(tmp_path).holds("b", "f")
+    (tmp_path / "b.wav").unlink()
+    assert not folder_of(tmp_path).holds("b", "f")
+    row = json.loads((tmp_path / "metadata.jsonl").read_text().splitlines()[0])
+    del row["fingerprint"]  # a line of a version without fingerprints
     (tmp_path / "metadata.jsonl").write_text(json.dumps(row) + "\n")
     assert not folder_of(tmp_path).holds("a", "")
-
-
-def test_a_file_that_is_being_replaced_is_held_by_no_fingerprint(tmp_path):
-    keep(folder_of(tmp_path), "a", "b", fingerprint="old")
-    folder_of(tmp_path).begin(["a"])  # killed after the wav was written, before its line
-    assert not folder_of(tmp_path).holds("a", "old")
-    assert folder_of(tmp_path).holds("b", "old")
 
 
 def test_a_run_that_was_killed_while_it_wrote_a_line_loses_this_line_only(tmp_path):
@@ -150,13 +132,9 @@ def test_a_file_that_was_announced_is_unfinished_and_its_line_is_there_as_soon_a
 
 
 def test_a_file_that_is_replaced_keeps_its_line_until_the_new_one_is_whole(tmp_path):
-    keep(folder_of(tmp_path), "a", text="old")
+    keep(folder_of(tmp_path), "a", text="old", fingerprint="old")
     folder_of(tmp_path).announce(text_line("a", text="new"))
     assert folder_of(tmp_path).lines["a"].text == "old"
-
-
-def test_of_two_lines_about_a_file_the_last_one_counts(tmp_path):
-    keep(folder_of(tmp_path), "a", fingerprint="old")
     folder_of(tmp_path).add(text_line("a", fingerprint="new"))
     assert len((tmp_path / "metadata.jsonl").read_text().splitlines()) == 2
     assert folder_of(tmp_path).holds("a", "new")
@@ -166,16 +144,15 @@ def test_scores_of_files_that_are_made_anew_are_forgotten(tmp_path):
     results = folder_of(tmp_path)
     results.begin([])  # there are none
     keep(results, "a")
-    stale = ["scores.json", "scores.jsonl", "report.html", "comparison/comparison.json",
-             "comparison/report.html"]  # fmt: skip
+    scores = ("scores.json", "scores.jsonl", "report.html")
+    stale = (*scores, "comparison/comparison.json", "comparison/report.html")
     (tmp_path / "comparison").mkdir()
     for name in (*stale, "notes.html"):
         (tmp_path / name).write_text("")
     results.begin(["a"])
     assert not any((tmp_path / name).exists() for name in stale)
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "a.wav", "comparison", "metadata.jsonl", "notes.html",
-    }  # fmt: skip
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"a.wav", "comparison", "metadata.jsonl", "notes.html"}
 
 
 def spoken(folder, *ids):
@@ -187,13 +164,15 @@ def spoken(folder, *ids):
     folder.mkdir(exist_ok=True)
     for id in ids:
         (folder / f"{id}.wav").write_bytes(b"RIFF")
-        item = TextItem(id, InputText("Hi, you!", speaker="one"))
+        item = InputText("Hi, you!", speaker="one", output=id)
         results.add(line_of(item, speech, Settings(), vocoder="none", work_s=0.1))
     results.save()
     return folder
 
 
-def test_alignments_of_mode_single_are_found_in_its_folder(tmp_path):
+def test_alignments_of_mode_single_are_found_in_its_folder_if_something_was_spoken(tmp_path):
+    with pytest.raises(InputError, match=r"metadata.jsonl lists no speech; run stage 3"):
+        export_speech(tmp_path, "json", None)
     spoken(tmp_path / "single", "a")
     assert export_speech(tmp_path, "json", None) == 1
     assert (tmp_path / "single/a.json").is_file()
@@ -212,13 +191,16 @@ def test_textgrids_lie_beside_the_wavs_and_open_in_praat(tmp_path):
     assert dict(words)["hi"] == pytest.approx(2 * HOP / RATE, abs=1e-4)
 
 
-def test_durations_are_the_frames_that_were_spoken(tmp_path):
-    export_speech(spoken(tmp_path / "spoken", "a"), "npy", tmp_path / "out")
+def test_durations_are_the_frames_that_were_spoken_and_subtitles_show_the_text_as_given(tmp_path):
+    for format in ("npy", *SUBTITLES):
+        export_speech(spoken(tmp_path / "spoken", "a"), format, tmp_path / "out")
     assert np.load(tmp_path / "out/a-durations.npy").tolist() == [*DURATIONS]
     assert (tmp_path / "out/phones.txt").read_text().splitlines() == [
         "# hop_size 256 sample_rate 22050",
         f"a|{' '.join(PHONES)}|0.0",
     ]
+    assert "00:00:00,023 --> 00:00:00,857\nHi, you!\n" in (tmp_path / "out/a.srt").read_text()
+    assert "\nHi, <00:00:00.232>you!\n" in (tmp_path / "out/a.vtt").read_text()
 
 
 @pytest.mark.parametrize("format", sorted({*EXPORT_FORMATS} - {"npy", *SUBTITLES}))
@@ -232,45 +214,29 @@ def test_every_phone_and_its_frames_can_be_read_back(tmp_path, format):
     assert [word.text for word in grid.words] == ["hi", "you"]
 
 
-def test_subtitles_show_the_text_as_given(tmp_path):
-    for format in SUBTITLES:
-        export_speech(spoken(tmp_path / "spoken", "a"), format, tmp_path / "out")
-    assert "00:00:00,023 --> 00:00:00,857\nHi, you!\n" in (tmp_path / "out/a.srt").read_text()
-    assert "\nHi, <00:00:00.232>you!\n" in (tmp_path / "out/a.vtt").read_text()
-
-
-def test_a_folder_where_nothing_was_spoken_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"metadata.jsonl lists no speech; run stage 3"):
-        export_speech(tmp_path, "json", None)
-
-
-FOREIGN = r"was not written by stage 3 \({}\); move it away and run stage 3 again, or"
-
-
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
-        ({"phones": [{"phone": "k"}]}, FOREIGN.format("a lacks 'start_s'")),
-        (
-            {"phones": [{"phone": "k", "start_s": None}]},
-            FOREIGN.format("a: start_s is None, expected a number"),
-        ),
-        ({"phones": ["k"]}, FOREIGN.format("a: .*")),
-        ({"sample_rate": "22050"}, FOREIGN.format("a: sample_rate is '22050', expected a number")),
-        ({"hop_length": None}, FOREIGN.format("a: hop_length is None, expected a number")),
+        ({"phones": [{"phone": "k"}]}, "a lacks 'start_s'"),
+        ({"phones": [{"phone": "k", "start_s": None}]}, "a: start_s is None, expected a number"),
+        ({"phones": ["k"]}, "a: .*"),
+        ({"sample_rate": "22050"}, "a: sample_rate is '22050', expected a number"),
+        ({"hop_length": None}, "a: hop_length is None, expected a number"),
     ],
 )
 def test_a_line_that_somebody_changed_is_named(tmp_path, changes, fault):
     path = spoken(tmp_path, "a") / "metadata.jsonl"
     path.write_text(json.dumps(json.loads(path.read_text()) | changes) + "\n")
-    with pytest.raises(InputError, match=f"metadata.jsonl {fault}"):
+    message = (
+        rf"metadata.jsonl was not written by stage 3 \({fault}\); move it away and run stage 3"
+    )
+    with pytest.raises(InputError, match=message):
         export_speech(tmp_path, "json", None)
 
 
 def test_the_best_checkpoint_is_the_one_that_the_history_names(tmp_path):
-    with pytest.raises(
-        InputError, match=r"history\.json there names no best checkpoint; --infer_best"
-    ):
+    message = r"history\.json there names no best checkpoint; --infer_best"
+    with pytest.raises(InputError, match=message):
         best_checkpoint(tmp_path)
     History(step=6, best=0.5, best_step=4).save(tmp_path)
     assert best_checkpoint(tmp_path) == tmp_path / "checkpoints" / "step-00000004"
@@ -290,13 +256,10 @@ def test_a_dataset_without_the_utterances_that_are_asked_for_is_an_error(tmp_pat
             utterances_of(tmp_path / processed, dataset, split)
 
 
-def test_output_goes_into_a_local_experiment_or_must_be_named(tmp_path):
+def test_output_goes_into_a_local_experiment_which_name_and_config_stand_for(tmp_path):
     assert default_output(tmp_path, tmp_path) == tmp_path / "result"
     with pytest.raises(InputError, match=r"org/voice is no folder here.*--infer_output_dir"):
         default_output("org/voice", tmp_path)
-
-
-def test_a_name_and_a_config_stand_for_an_experiment(tmp_path):
     config = write_voice_config(tmp_path)
     with pytest.raises(InputError, match=r"ckpts/anna: no such experiment; run stage 2"):
         experiment_of(config, "anna", [])
@@ -327,22 +290,30 @@ def write_number(folder: Path, id: str) -> NumberLine:
     return NumberLine(id, f"{id}.wav", "", value)
 
 
-def synthesise_numbers(folder: Path, *ids: str, **options: bool) -> list[NumberLine]:
+def synthesise_numbers(folder: Path, *ids: str, write=write_number, **options: bool) -> list:
     results = ResultFolder(folder, NumberLine)
     fingerprints = dict.fromkeys(ids, "of this model")
     synthesise_each(
-        fingerprints, results, "numbers", lambda id: (write_number(folder, id), 0.5), **options
+        fingerprints, results, "numbers", lambda id: (write(folder, id), 0.5), **options
     )
     return [results.lines[id] for id in ids]
 
 
-def test_what_was_made_is_logged_and_recorded(tmp_path, caplog):
+def test_what_was_made_is_logged_recorded_and_spoken_again_if_asked_for(tmp_path, caplog):
     with caplog.at_level("INFO", "arion"):
         lines = synthesise_numbers(tmp_path / "out", "4", "2")
+        (tmp_path / "out" / "2.wav").write_bytes(b"9")
+        synthesise_numbers(tmp_path / "out", "2", overwrite=True)
     assert [line.value for line in lines] == [4, 2]
-    rows = (tmp_path / "out" / "metadata.jsonl").read_text().splitlines()
-    assert [json.loads(row)["value"] for row in rows] == [2, 4]
+    assert values_in(tmp_path / "out") == [2, 4]
     assert "2 numbers, 4.0 s of speech in 1.0 s (real-time factor 0.250)" in caplog.text
+    assert (tmp_path / "out" / "2.wav").read_bytes() == b"0"
+    assert "skipped" not in caplog.text
+
+
+def values_in(folder: Path) -> list[int]:
+    rows = (folder / "metadata.jsonl").read_text().splitlines()
+    return [json.loads(row)["value"] for row in rows]
 
 
 def test_one_is_not_many(tmp_path, caplog):
@@ -370,38 +341,26 @@ def test_what_is_done_is_skipped_and_counts_in_no_real_time_factor(tmp_path, cap
     assert (tmp_path / "out" / "2.wav").read_bytes() == b"9"
 
 
-def synthesise_until_killed(folder: Path) -> None:
+def kill_at_6(folder: Path, id: str) -> NumberLine:
     """Dies by SIGKILL at the third number: no handler runs, no file is closed."""
-
-    def write(id: str) -> tuple[NumberLine, float]:
-        if id == "6":
-            os.kill(os.getpid(), signal.SIGKILL)
-        return write_number(folder, id), 0.5
-
-    fingerprints = dict.fromkeys(["4", "2", "6", "8"], "of this model")
-    synthesise_each(fingerprints, ResultFolder(folder, NumberLine), "numbers", write)
+    if id == "6":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return write_number(folder, id)
 
 
 def test_a_run_that_is_killed_is_continued(tmp_path, caplog):
-    child = get_context("fork").Process(target=synthesise_until_killed, args=(tmp_path / "out",))
+    run = tmp_path / "out", "4", "2", "6", "8"
+    child = get_context("fork").Process(
+        target=synthesise_numbers, args=run, kwargs={"write": kill_at_6}
+    )
     child.start()
     child.join()
     assert child.exitcode == -signal.SIGKILL
     with caplog.at_level("INFO", "arion"):
-        lines = synthesise_numbers(tmp_path / "out", "4", "2", "6", "8")
+        lines = synthesise_numbers(*run)
     assert "skipped 2 of 4 numbers" in caplog.text
     assert [line.value for line in lines] == [4, 2, 6, 8]
-    rows = (tmp_path / "out" / "metadata.jsonl").read_text().splitlines()
-    assert [json.loads(row)["value"] for row in rows] == [2, 4, 6, 8]
-
-
-def test_all_is_spoken_again_if_asked_for(tmp_path, caplog):
-    synthesise_numbers(tmp_path / "out", "2")
-    (tmp_path / "out" / "2.wav").write_bytes(b"9")
-    with caplog.at_level("INFO", "arion"):
-        synthesise_numbers(tmp_path / "out", "2", overwrite=True)
-    assert (tmp_path / "out" / "2.wav").read_bytes() == b"0"
-    assert "skipped" not in caplog.text
+    assert values_in(tmp_path / "out") == [2, 4, 6, 8]
 
 
 def test_scores_do_not_outlive_what_they_are_of(tmp_path):

@@ -16,7 +16,6 @@ from models.synthesizer.runs.results import ResultFolder, TextLine, row_of
 from models.synthesizer.runs.text_synthesis import (
     InputText,
     Settings,
-    TextItem,
     TextSynthesis,
     assign_ids,
     line_of,
@@ -53,27 +52,24 @@ def write(folder: Path, text: str, name: str = "t.tsv") -> Path:
     return path
 
 
-def test_a_text_file_has_a_text_a_line(tmp_path):
+def test_a_text_file_has_a_text_a_line_in_utf_8(tmp_path):
     path = write(tmp_path, "\ufeffGrüße!\r\n\r\n\t Two\twords. \n", "texts.txt")
     assert read_input_texts(path) == [
         InputText("Grüße!", "texts.txt, line 1"),
         InputText("Two\twords.", "texts.txt, line 3"),
     ]
-
-
-def test_a_text_file_that_is_not_utf_8_or_has_no_text_is_an_error(tmp_path):
-    (tmp_path / "texts.txt").write_bytes("Grüße".encode("latin-1"))
+    path.write_bytes("Grüße".encode("latin-1"))
     with pytest.raises(InputError, match=r"texts.txt: not UTF-8 at byte 2"):
-        read_input_texts(tmp_path / "texts.txt")
+        read_input_texts(path)
     with pytest.raises(InputError, match="no text in it; expected one a line"):
         read_input_texts(write(tmp_path, "\n \t \n", "texts.txt"))
 
 
-def test_a_table_has_columns_in_any_order_and_cells_may_be_empty(tmp_path):
+def test_a_table_has_columns_in_any_order_and_cells_may_be_empty(tmp_path, monkeypatch):
     (tmp_path / "rows").mkdir()
     (tmp_path / "rows" / "a.txt").write_text("0\n120\n")
     np.save(tmp_path / "b.npy", np.array([99.0]))
-    table = write(
+    write(
         tmp_path,
         "\ufeffoutput\ttext\tpitch\tspeaker\r\n"
         "one.wav\tGood day.\trows/a.txt\tanna\r\n"
@@ -81,7 +77,8 @@ def test_a_table_has_columns_in_any_order_and_cells_may_be_empty(tmp_path):
         f'\tIt\'s "quoted".\t{tmp_path / "b.npy"}\n'
         "3-a_B.c\tBye.\n",
     )
-    assert read_input_texts(table) == [
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert read_input_texts(Path("~/t.tsv")) == [
         InputText("Good day.", "t.tsv, line 2", "anna", "one", "rows/a.txt", (0.0, 120.0)),
         InputText(
             'It\'s "quoted".', "t.tsv, line 4", pitch_file=f"{tmp_path / 'b.npy'}", pitch=(99.0,)
@@ -90,24 +87,13 @@ def test_a_table_has_columns_in_any_order_and_cells_may_be_empty(tmp_path):
     ]
 
 
-def test_the_pitch_of_a_table_in_the_home_folder_is_found(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    (tmp_path / "a.txt").write_text("120\n")
-    write(tmp_path, "text\tpitch\nHi.\ta.txt\n")
-    (text,) = read_input_texts(Path("~/t.tsv"))
-    assert text.pitch == (120.0,)
-
-
 @pytest.mark.parametrize(
     ("table", "message"),
     [
         ("", "t.tsv: empty; expected a header line with the column text"),
         ("text\n\n", "t.tsv: no text in it; expected one in each line after the header"),
         ("output\tpitch\na\tb\n", "line 1: there is no column text; the columns are text, pitch, "),
-        (
-            "text\tptich\n",
-            "line 1: unknown column 'ptich'; did you mean pitch.; the columns are te",
-        ),
+        ("text\tptich\n", "line 1: unknown column 'ptich'; did you mean pitch.; the columns are"),
         ("Good day.\n", "line 1: unknown column 'Good day.'; the columns are text"),
         ("text\ttext\n", "line 1: a column is there twice"),
         ("text\nHi.\tmore\n", "^t.tsv, line 2: 2 cells, the header has 1"),
@@ -119,26 +105,22 @@ def test_the_pitch_of_a_table_in_the_home_folder_is_found(tmp_path, monkeypatch)
         ("text\toutput\nHi.\ta\nHo.\tA\n", "line 3: output 'A' is that of t.tsv, line 2 too"),
         ("text\toutput\nHi.\ttext-0001\n", "line 2: output 'text-0001' is a name of stage 3's"),
         ("text\toutput\nHi.\tscores.wav\n", "line 2: output 'scores.wav' is a name of stage 3's"),
+        *(
+            (
+                f"text\toutput\nHi.\t{name}\n",
+                "^t.tsv, line 2: output .*; expected a file name of up",
+            )
+            for name in (
+                *("../a", "/a", "a/b", "a\\b", ".", "..", ".wav", ".a", "-a", "é", "a:b", "$a"),
+                *("a b", "a" * 101),
+            )
+        ),
     ],
 )
 def test_faults_of_a_table_are_named(tmp_path, table, message):
     with pytest.raises(InputError, match=message) as fault:
         read_input_texts(write(tmp_path, table))
     assert "\n" not in str(fault.value)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *["../a", "/a", "a/b", "a\\b", ".", "..", ".wav", ".a", "-a", "é", "a:b", "$a"],
-        "a b",
-        "a" * 101,
-    ],
-)
-def test_an_output_is_a_plain_file_name(tmp_path, name):
-    table = write(tmp_path, f"text\toutput\nHi.\t{name}\n")
-    with pytest.raises(InputError, match=r"^t.tsv, line 2: output .*; expected a file name of up"):
-        read_input_texts(table)
 
 
 HOP, RATE = 256, 22050
@@ -158,7 +140,6 @@ class FakeSynthesizer:
     def __init__(self, config, *names: str) -> None:
         self.config = config
         self.speakers = tuple(Speaker(name, "en-us") for name in names)
-        self.default_speaker = names[0] if len(names) == 1 else None
         self._default_id = 0 if len(names) == 1 else None
         self.weights = "of step 1000"
         self.calls: list[tuple[str, str, Settings]] = []
@@ -181,10 +162,8 @@ class FakeSynthesizer:
             raise InputError(f"{text!r}: there is nothing to speak in this text")
         if "interrupt" in text:
             raise KeyboardInterrupt
-        words = (Word("uh", 1, 2),)
-        speech = make_speech(
-            ("<sil>", "AH", "<.>"), [1, 2, 1], text="uh.", normalized="uh.", words=words
-        )
+        texts = {"text": "uh.", "normalized": "uh.", "words": (Word("uh", 1, 2),)}
+        speech = make_speech(("<sil>", "AH", "<.>"), [1, 2, 1], **texts)
         return replace(speech, text=text, speaker=speaker, tag=self.tag)
 
 
@@ -214,27 +193,28 @@ def names_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.name != LOCK_FILE)
 
 
-def test_alignments_lie_next_to_the_wavs_if_asked_for(tmp_path):
-    synthesis = make_synthesis(tmp_path)._replace(alignment="textgrid")
+def test_alignments_and_pictures_lie_next_to_the_wavs_if_asked_for(tmp_path):
+    synthesis = make_synthesis(tmp_path, save_plots=True)._replace(alignment="textgrid")
     with pytest.raises(InputError, match="1 of 2 texts could not be synthesised"):
         synthesise_texts(synthesis, plain(["Good day.", "unspeakable"]), Settings())
-    files = ["metadata.jsonl", "text-0001.TextGrid", "text-0001.wav"]
-    assert names_in(tmp_path / "out" / "single") == files
+    folder, suffixes = tmp_path / "out" / "single", ("TextGrid", "png", "wav")
+    assert names_in(folder) == ["metadata.jsonl", *(f"text-0001.{suffix}" for suffix in suffixes)]
+    assert (folder / "text-0001.png").read_bytes().startswith(b"\x89PNG")
     synthesise_texts(synthesis._replace(alignment="json"), plain(["Good day."]), Settings())
     assert synthesis.synthesizer.calls[1:] == [("unspeakable", "one", Settings())]  # it is skipped
-    assert (tmp_path / "out" / "single" / "text-0001.json").exists()
+    assert (folder / "text-0001.json").exists()
 
 
-def test_texts_become_numbered_files_in_single(tmp_path):
-    synthesise_texts(make_synthesis(tmp_path), plain(["Good day.", "And good night."]), Settings())
-    files = ["metadata.jsonl", "text-0001.wav", "text-0002.wav"]
-    assert names_in(tmp_path / "out" / "single") == files
-    wav, rate = soundfile.read(tmp_path / "out" / "single" / "text-0001.wav")
+def test_texts_become_numbered_files_in_single_and_are_never_names_of_files(tmp_path):
+    hostile = "../../evil; $(touch evil) * /etc/passwd\n\0"
+    synthesise_texts(make_synthesis(tmp_path), plain(["Good day.", hostile]), Settings())
+    folder = tmp_path / "out" / "single"
+    assert names_in(tmp_path) == ["out"]
+    assert names_in(folder) == ["metadata.jsonl", "text-0001.wav", "text-0002.wav"]
+    wav, rate = soundfile.read(folder / "text-0001.wav")
     assert (len(wav), rate) == (4 * HOP, RATE)
-    file = soundfile.SoundFile(tmp_path / "out" / "single" / "text-0001.wav")
-    assert file.comment == "Synthetic speech"
-    texts = [line["text"] for line in lines_of(tmp_path / "out" / "single")]
-    assert texts == ["Good day.", "And good night."]
+    assert soundfile.SoundFile(folder / "text-0001.wav").comment == "Synthetic speech"
+    assert [line["text"] for line in lines_of(folder)] == ["Good day.", hostile]
 
 
 def test_a_document_of_ssml_is_one_text_that_is_recorded_with_its_marks(tmp_path):
@@ -259,14 +239,16 @@ def test_a_document_of_ssml_is_one_text_that_is_recorded_with_its_marks(tmp_path
     assert mark["time_s"] == first["words"][1]["start_s"]
 
 
-def test_a_second_run_keeps_what_the_first_one_said(tmp_path):
+def test_later_runs_keep_what_the_first_one_said_under_its_numbers(tmp_path):
     synthesis = make_synthesis(tmp_path)
-    for text in ("first", "second", "first"):
-        synthesise_texts(synthesis, plain([text]), Settings())
+    for texts in (["first"], ["third"], ["first"], ["first", "second", "third"]):
+        synthesise_texts(synthesis, plain(texts), Settings())
+    assert spoken_texts(synthesis) == ["first", "third", "second"]
     lines = lines_of(tmp_path / "out" / "single")
     assert [(line["file"], line["text"]) for line in lines] == [
         ("text-0001.wav", "first"),
-        ("text-0002.wav", "second"),
+        ("text-0002.wav", "third"),
+        ("text-0003.wav", "second"),
     ]
 
 
@@ -275,48 +257,20 @@ def test_two_runs_at_once_never_write_into_one_folder(tmp_path):
     prepare(tmp_path, a="A.")
     with locked(folder, ""), pytest.raises(InputError, match=r"single: process \d+ .* is using it"):
         synthesise_texts(synthesis, plain(["first"]), Settings())
-    with (
-        locked(tmp_path / "out", ""),
-        pytest.raises(InputError, match="wait until it ends, or choose another --infer_output_dir"),
-    ):
+    message = "wait until it ends, or choose another --infer_output_dir"
+    with locked(tmp_path / "out", ""), pytest.raises(InputError, match=message):
         synthesise_dataset(synthesis, "Anna", "test", Settings())
     assert synthesis.synthesizer.calls == []
     synthesise_texts(synthesis, plain(["first"]), Settings())
     assert names_in(folder) == ["metadata.jsonl", "text-0001.wav"]
 
 
-def test_phones_of_a_corpus_are_spoken_in_place_of_its_text(tmp_path):
-    synthesis = make_synthesis(tmp_path)
-    prepare(tmp_path, a="Uh.", b="Oh.")
-    manifest = tmp_path / "data" / "Anna" / "manifest.jsonl"
-    first, second = read_utterances(manifest.parent).values()
-    write_manifest(manifest, [replace(first, phones="{AH0}"), second])
-    synthesise_dataset(synthesis, "Anna", "test", Settings())
-    assert [text for text, *_ in synthesis.synthesizer.calls] == ["{AH0}", "Oh."]
-    lines = lines_of(tmp_path / "out")
-    # without a normalised text, stage 4 compares with the text
-    assert [(line["text"], line["normalized"]) for line in lines] == [("Uh.", ""), ("Oh.", "uh.")]
-
-
-def test_a_text_is_data_and_never_a_file_name(tmp_path):
-    hostile = "../../evil; $(touch evil) * /etc/passwd\n\0"
-    synthesise_texts(make_synthesis(tmp_path), plain([hostile]), Settings())
-    assert names_in(tmp_path) == ["out"]
-    assert names_in(tmp_path / "out" / "single") == ["metadata.jsonl", "text-0001.wav"]
-    assert lines_of(tmp_path / "out" / "single")[0]["text"] == hostile
-
-
-def test_a_control_out_of_range_is_refused_before_any_text(tmp_path):
-    synthesis = make_synthesis(tmp_path)
-    with pytest.raises(
-        InputError, match=r"^pitch_control is 20\.0; expected a number from 0\.1 to 10$"
-    ):
-        synthesise_texts(synthesis, plain(["Hello.", "Goodbye."]), Settings(pitch_control=20.0))
-    assert synthesis.synthesizer.calls == []
-
-
 def test_controls_speaker_and_seed_reach_the_model_and_the_record(tmp_path):
     synthesis = make_synthesis(tmp_path, "one", "two")
+    message = r"^pitch_control is 20\.0; expected a number from 0\.1 to 10$"
+    with pytest.raises(InputError, match=message):
+        synthesise_texts(synthesis, plain(["Hi."]), Settings("one", pitch_control=20.0))
+    assert synthesis.synthesizer.calls == []
     settings = Settings("two", 1.1, 1.2, 1.3, seed=7)
     synthesise_texts(synthesis, plain(["Hi."]), settings)
     assert synthesis.synthesizer.calls == [("Hi.", "two", settings)]
@@ -336,68 +290,57 @@ def test_the_default_speaker_speaks_texts_that_name_none(tmp_path):
     assert [line["speaker"] for line in lines] == ["two", "one"]
 
 
-def test_a_bad_text_is_listed_at_the_end_by_its_line_and_the_others_are_spoken(tmp_path):
+def test_a_bad_text_is_listed_by_its_line_and_gets_its_number_when_it_is_corrected(tmp_path):
     texts = [
         InputText(t, f"t.txt, line {n}") for n, t in enumerate(["Good.", "unspeakable", "Better."])
     ]
+    synthesis, folder = make_synthesis(tmp_path), tmp_path / "out" / "single"
     message = r"1 of 3 texts .*\n  text-0002: t.txt, line 1: .* nothing to speak"
     with pytest.raises(InputError, match=message):
-        synthesise_texts(make_synthesis(tmp_path), texts, Settings())
-    assert [line["text"] for line in lines_of(tmp_path / "out" / "single")] == ["Good.", "Better."]
+        synthesise_texts(synthesis, texts, Settings())
+    assert [line["text"] for line in lines_of(folder)] == ["Good.", "Better."]
+    synthesise_texts(synthesis, plain(["Good.", "B.", "Better."]), Settings())
+    assert [line["text"] for line in lines_of(folder)] == ["Good.", "B.", "Better."]
 
 
-def test_an_interrupted_run_has_its_files_on_record(tmp_path):
-    with pytest.raises(KeyboardInterrupt):
-        synthesise_texts(
-            make_synthesis(tmp_path), plain(["Good.", "interrupt", "Better."]), Settings()
-        )
-    assert [line["text"] for line in lines_of(tmp_path / "out" / "single")] == ["Good."]
-
-
-def test_a_split_becomes_files_named_by_id(tmp_path):
+def test_a_split_becomes_files_named_by_id_which_another_dataset_does_not_overwrite(tmp_path):
     prepare(tmp_path, a="Aa.", b="Bb.")
+    prepare(tmp_path, "Bert", a="Other.")
     synthesise_dataset(make_synthesis(tmp_path), "Anna", "golden_test", Settings())
     assert names_in(tmp_path / "out") == ["a.wav", "metadata.jsonl"]
     synthesise_dataset(make_synthesis(tmp_path), "Anna", "test", Settings())
     assert names_in(tmp_path / "out") == ["a.wav", "b.wav", "metadata.jsonl"]
-    assert [(x["id"], x["text"], x["dataset"]) for x in lines_of(tmp_path / "out")] == [
-        ("a", "Aa.", "Anna"),
-        ("b", "Bb.", "Anna"),
-    ]
-
-
-def test_sentences_are_spoken_by_who_recorded_them_unless_another_is_chosen(tmp_path):
-    prepare(tmp_path, a="Aa.")
-    synthesis = make_synthesis(tmp_path, "one", "two")
-    synthesise_dataset(synthesis, "Anna", "test", Settings())
-    synthesise_dataset(synthesis, "Anna", "test", Settings(speaker="two"))
-    assert [speaker for _, speaker, _ in synthesis.synthesizer.calls] == ["one", "two"]
-
-
-def test_two_datasets_with_the_same_ids_do_not_overwrite_each_other(tmp_path):
-    prepare(tmp_path, "Anna", a="Aa.")
-    prepare(tmp_path, "Bert", a="Other.")
-    synthesise_dataset(make_synthesis(tmp_path), "Anna", "test", Settings())
     with pytest.raises(InputError, match="choose another --infer_output_dir"):
         synthesise_dataset(make_synthesis(tmp_path), "Bert", "test", Settings())
-    assert lines_of(tmp_path / "out")[0]["text"] == "Aa."
+    lines = [(x["id"], x["text"], x["dataset"]) for x in lines_of(tmp_path / "out")]
+    assert lines == [("a", "Aa.", "Anna"), ("b", "Bb.", "Anna")]
 
 
-def test_a_picture_lies_next_to_each_wav_if_wanted(tmp_path):
-    synthesise_texts(make_synthesis(tmp_path, save_plots=True), plain(["Hi."]), Settings())
-    picture = tmp_path / "out" / "single" / "text-0001.png"
-    assert picture.read_bytes().startswith(b"\x89PNG")
+def test_phones_of_a_corpus_are_spoken_by_who_recorded_them_unless_another_is_chosen(tmp_path):
+    synthesis = make_synthesis(tmp_path, "one", "two")
+    prepare(tmp_path, a="Uh.", b="Oh.")
+    manifest = tmp_path / "data" / "Anna" / "manifest.jsonl"
+    first, second = read_utterances(manifest.parent).values()
+    write_manifest(manifest, [replace(first, phones="{AH0}"), second])
+    for settings in (Settings(), Settings(speaker="two")):
+        synthesise_dataset(synthesis, "Anna", "test", settings)
+    spoken = [(text, speaker) for text, speaker, _ in synthesis.synthesizer.calls]
+    assert spoken == [(text, who) for who in ("one", "two") for text in ("{AH0}", "Oh.")]
+    lines = lines_of(tmp_path / "out")
+    # without a normalised text, stage 4 compares with the text
+    assert [(line["text"], line["normalized"]) for line in lines] == [("Uh.", ""), ("Oh.", "uh.")]
 
 
 def spoken_texts(synthesis):
     return [text for text, *_ in synthesis.synthesizer.calls]
 
 
-def test_an_interrupted_split_goes_on_where_it_stopped(tmp_path):
+def test_an_interrupted_split_has_its_files_on_record_and_goes_on_where_it_stopped(tmp_path):
     prepare(tmp_path, a="Aa.", b="interrupt", c="Cc.")
     synthesis = make_synthesis(tmp_path)
     with pytest.raises(KeyboardInterrupt):
         synthesise_dataset(synthesis, "Anna", "test", Settings())
+    assert [line["text"] for line in lines_of(tmp_path / "out")] == ["Aa."]
     prepare(tmp_path, a="Aa.", b="Bb.", c="Cc.")
     synthesis = make_synthesis(tmp_path)
     synthesise_dataset(synthesis, "Anna", "test", Settings())
@@ -483,27 +426,11 @@ def test_a_named_wav_without_its_line_is_taken_up(tmp_path, monkeypatch):
     assert spoken_texts(synthesis) == ["Hi.", "Hi."]
 
 
-def test_a_text_that_is_corrected_gets_the_number_of_its_line(tmp_path):
-    with pytest.raises(InputError, match="text-0002"):
-        synthesise_texts(make_synthesis(tmp_path), plain(["A.", "unspeakable", "C."]), Settings())
-    synthesise_texts(make_synthesis(tmp_path), plain(["A.", "B.", "C."]), Settings())
-    assert [line["text"] for line in lines_of(tmp_path / "out" / "single")] == ["A.", "B.", "C."]
-
-
-def test_the_texts_of_a_file_that_were_spoken_are_skipped_and_keep_their_numbers(tmp_path):
-    synthesis = make_synthesis(tmp_path)
-    synthesise_texts(synthesis, plain(["first", "third"]), Settings())
-    synthesise_texts(synthesis, plain(["first", "second", "third"]), Settings())
-    assert spoken_texts(synthesis) == ["first", "third", "second"]
-    lines = lines_of(tmp_path / "out" / "single")
-    assert [line["text"] for line in lines] == ["first", "third", "second"]
-
-
 def make_line(id: str, text: str = "Hello.", settings: Settings | None = None) -> TextLine:
     mel = MelConfig(sample_rate=1000, hop_length=100, n_mels=2, f_max=500.0)
     texts = {"text": text, "normalized": "hello.", "words": (Word("hello", 1, 2),)}
     speech = make_speech(("<sil>", "AH", "<.>"), [1, 1, 1], mel=mel, **texts)
-    item = TextItem(id, InputText(text, speaker="one"))
+    item = InputText(text, speaker="one", output=id)
     return line_of(item, speech, settings or Settings(), vocoder="Griffin-Lim", work_s=0.03)
 
 
@@ -566,18 +493,15 @@ def test_transform_contour_and_fade_are_on_record(tmp_path):
 
 def test_a_contour_file_that_changed_is_heard_again_in_the_same_wav(tmp_path):
     synthesis = make_synthesis(tmp_path)
-    for factors in ((1.0, 2.0), (1.0, 2.0), (1.0, 1.5)):
-        contour = PitchContour(factors, "contour.txt")
-        synthesise_texts(synthesis, plain(["Hi."]), Settings(pitch_transform=contour))
-    assert len(synthesis.synthesizer.calls) == 2
-    assert names_in(tmp_path / "out" / "single") == ["metadata.jsonl", "text-0001.wav"]
-
-
-def test_a_transform_that_changes_nothing_is_none(tmp_path):
-    synthesis = make_synthesis(tmp_path)
-    for transform in (None, PitchTransform()):
+    contours = [PitchContour((1.0, end), "contour.txt") for end in (2.0, 2.0, 1.5)]
+    for transform, n_calls in zip(
+        [*contours, None, PitchTransform()], (1, 1, 2, 3, 3), strict=True
+    ):
         synthesise_texts(synthesis, plain(["Hi."]), Settings(pitch_transform=transform))
-    assert len(synthesis.synthesizer.calls) == 1
+        assert len(synthesis.synthesizer.calls) == n_calls
+    # the last two have no contour, and a transform that changes nothing is none
+    wavs = ["metadata.jsonl", "text-0001.wav", "text-0002.wav"]
+    assert names_in(tmp_path / "out" / "single") == wavs
 
 
 def test_a_row_names_output_speaker_and_pitch(tmp_path):
@@ -595,36 +519,27 @@ def test_a_row_names_output_speaker_and_pitch(tmp_path):
     assert synthesis.synthesizer.pitches[2:] == [(0.0, 99.0, 0.0)]
 
 
-FIRST = InputText("Good.", "t.tsv, line 2")
 PITCHED = InputText("Hi.", "t.tsv, line 3", pitch_file="p.txt", pitch=(0.0, 120.0))
 
 
 @pytest.mark.parametrize(
     ("row", "settings", "message"),
     [
-        (
-            PITCHED,
-            Settings(),
-            "^t.tsv, line 3: p.txt: the pitch has 2 values, and the text 3 phones and pauses; met",
-        ),
+        (PITCHED, {}, "p.txt: the pitch has 2 values, and the text 3 phones and pauses; met"),
         (
             PITCHED._replace(pitch=(0.0, 120.0, 0.0)),
-            Settings(pitch_transform=PitchTransform(flatten=True)),
-            "^t.tsv, line 3: a pitch transform acts on predicted pitch, and the pitch of this te",
+            {"pitch_transform": PitchTransform(flatten=True)},
+            "a pitch transform acts on predicted pitch, and the pitch of this te",
         ),
-        (
-            InputText("Hi.", "t.tsv, line 3", speaker="nobody"),
-            Settings(),
-            "^t.tsv, line 3: the model has no speaker 'nobody'",
-        ),
+        (PITCHED._replace(speaker="nobody"), {}, "the model has no speaker 'nobody'"),
     ],
 )
 def test_a_row_that_cannot_be_spoken_is_named_before_anything_is_written(
     tmp_path, row, settings, message
 ):
-    synthesis = make_synthesis(tmp_path)
-    with pytest.raises(InputError, match=message):
-        synthesise_texts(synthesis, [FIRST, row], settings)
+    synthesis, first = make_synthesis(tmp_path), InputText("Good.", "t.tsv, line 2")
+    with pytest.raises(InputError, match=f"^t.tsv, line 3: {message}"):
+        synthesise_texts(synthesis, [first, row], Settings(**settings))
     assert synthesis.synthesizer.calls == []
     assert not (tmp_path / "out").exists()
 
@@ -637,16 +552,11 @@ def test_an_output_that_is_the_wav_of_another_text_is_kept_unless_overwritten(tm
     with pytest.raises(InputError, match=r"^t.tsv, line 2: .*greeting.wav is there, and not of th"):
         synthesise_texts(synthesis, [other], Settings())
     assert spoken_texts(synthesis) == ["Hi."]
-    synthesise_texts(synthesis._replace(overwrite=True), [other], Settings())
-    assert spoken_texts(synthesis) == ["Hi.", "Ho."]
-
-
-def test_a_text_without_output_never_takes_the_wav_of_one_with(tmp_path):
-    synthesis = make_synthesis(tmp_path)
-    synthesise_texts(synthesis, [InputText("Hi.", output="greeting")], Settings())
-    synthesise_texts(synthesis, plain(["Hi."]), Settings())
+    synthesise_texts(synthesis, plain(["Hi."]), Settings())  # without an output
     wavs = ["greeting.wav", "metadata.jsonl", "text-0001.wav"]
     assert names_in(tmp_path / "out" / "single") == wavs
+    synthesise_texts(synthesis._replace(overwrite=True), [other], Settings())
+    assert spoken_texts(synthesis) == ["Hi.", "Hi.", "Ho."]
 
 
 def test_a_dataset_prepared_for_another_voice_is_named_and_its_texts_are_read(

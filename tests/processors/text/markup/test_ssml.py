@@ -13,14 +13,8 @@ from processors.text.passages import PLAIN, ProsodyFactors, TextRun
 from processors.text.symbols import ARPABET
 from utils.errors import InputError
 
-VOICE = SsmlVoice(
-    model="FastSpeech2",
-    language="en-us",
-    languages={"en-us", "de"},
-    controls={"duration", "pitch"},
-    text=TextConfig(),
-    known_phones=ARPABET,
-)
+CONTROLS = {"duration", "pitch"}
+VOICE = SsmlVoice("FastSpeech2", "en-us", {"en-us", "de"}, CONTROLS, TextConfig(), ARPABET)
 
 
 def read(content: str, voice=VOICE, strict=True) -> list[list[TextRun]]:
@@ -67,9 +61,7 @@ def test_a_language_is_met_by_the_nearest_of_the_voice():
     assert [run.language for run in runs] == ["de", None, "en-gb", "pt", "pt-br"]
     with pytest.raises(InputError, match="language 'en-AU': this voice speaks"):
         read('<lang xml:lang="en-AU">a</lang>', voice)
-
-
-def test_a_paragraph_or_sentence_can_be_in_another_language():
+    # a paragraph or a sentence can be in another language
     blocks = read('<p xml:lang="de"><s>ja</s><s xml:lang="en">no</s></p>a')
     spoken = [(block[-1].text, block[-1].language) for block in blocks]
     assert spoken == [("ja", "de"), ("no", None), ("a", None)]
@@ -88,12 +80,8 @@ def test_nested_prosody_and_emphasis_multiply():
         "<emphasis>d</emphasis></prosody>"
     )
     assert [run.text for run in runs] == ["a", "b", "c", "d"]
-    assert [run.prosody for run in runs] == [
-        PLAIN,
-        ProsodyFactors(2, 1, 0.1),
-        ProsodyFactors(4, 2, 0.1),
-        ProsodyFactors(2 * 1.12, 1.08, 0.1),
-    ]
+    factors = [(1, 1, 1), (2, 1, 0.1), (4, 2, 0.1), (2 * 1.12, 1.08, 0.1)]
+    assert [run.prosody for run in runs] == factors
 
 
 def test_unknown_tags_and_attributes_are_errors_or_skipped():
@@ -131,7 +119,7 @@ def test_the_attributes_of_real_documents_are_allowed():
         ("<prosody rate='1000%'><prosody rate='200%'>a</prosody></prosody>", "more than 10 times"),
         (
             "<prosody volume='+10dB'>" * 3 + "</prosody>" * 3,
-            "column 56: <prosody>: rate or pitch changes by more than 10",
+            "column 56: <prosody>: rate or pitch ch",
         ),
         ("<break time='10s'/>" * 361, "column 6848: the breaks last more than 1 h in all"),
         ("<lang xml:lang='fr'>a</lang>", "language 'fr': this voice speaks de, en-us"),
@@ -145,18 +133,14 @@ def test_wrong_documents_are_refused_at_their_place(content, message):
 
 
 def test_what_a_voice_cannot_do_is_refused():
+    voice = VOICE._replace(model="Tacotron2", controls=())
     for attribute, control in (("rate='80%'", "duration"), ("pitch='+1st'", "pitch")):
-        message = f"<prosody>: Tacotron2 has no control of {control}"
-        with pytest.raises(InputError, match=message):
-            read(
-                f"<prosody {attribute}>a</prosody>", VOICE._replace(model="Tacotron2", controls=())
-            )
-    assert read("<prosody volume='-20dB'>a</prosody>", VOICE._replace(controls=()))
+        with pytest.raises(InputError, match=f"<prosody>: Tacotron2 has no control of {control}"):
+            read(f"<prosody {attribute}>a</prosody>", voice)
+    assert read("<prosody volume='-20dB'>a</prosody>", voice)
+    voice = VOICE._replace(text=TextConfig(phone_extractor="letters"))
     with pytest.raises(InputError, match="this voice reads letters, and has no phones"):
-        read(
-            "<phoneme ph='a'>a</phoneme>",
-            VOICE._replace(text=TextConfig(phone_extractor="letters")),
-        )
+        read("<phoneme ph='a'>a</phoneme>", voice)
 
 
 def runs_of(source):
@@ -205,17 +189,14 @@ def test_documents_are_mended_with_a_warning_at_each_place(source, expected, war
     ("attributes", "prosody"),
     [
         ("rate='1.5'", ProsodyFactors(duration=1 / 1.5)),
-        ("rate='0.5x'", ProsodyFactors(duration=2)),
-        ("rate='200'", ProsodyFactors(duration=0.5)),
+        ("rate='0.5x'", ProsodyFactors(duration=2)), ("rate='200'", ProsodyFactors(duration=0.5)),
         ("rate='Slow'", ProsodyFactors(duration=1 / 0.75)),
-        ("pitch='110%'", ProsodyFactors(pitch=1.1)),
-        ("pitch='12 st'", ProsodyFactors(pitch=2)),
+        ("pitch='110%'", ProsodyFactors(pitch=1.1)), ("pitch='12 st'", ProsodyFactors(pitch=2)),
         ("volume='\u221220 DB'", ProsodyFactors(gain=0.1)),
         ("pitch='+50Hz' rate='50%'", ProsodyFactors(duration=2)),
-        ("rate='quick' contour='(0%,+1st)'", PLAIN),
-        ("rate='99999%'", PLAIN),
+        ("rate='quick' contour='(0%,+1st)'", PLAIN), ("rate='99999%'", PLAIN),
     ],
-)
+)  # fmt: skip
 def test_prosody_of_other_programs_is_read_or_left_out(attributes, prosody, caplog):
     (run,) = runs_of(f"<speak><prosody {attributes}>a</prosody></speak>")
     assert run.prosody == pytest.approx(prosody)
@@ -262,10 +243,9 @@ BOMB = "".join(f'<!ENTITY e{n + 1} "{f"&e{n};" * 10}">' for n in range(9))
     ],
 )
 def test_document_types_and_their_entities_are_refused_unread(declaration):
-    with pytest.raises(InputError, match=r"^line 1, column \d+: a document type .* not allowed"):
-        read_ssml(Ssml(declaration), VOICE)
-    with pytest.raises(InputError, match=r"^line 1, column \d+: a document type .* not allowed"):
-        read_ssml(Ssml(f"So: {declaration}"), VOICE)
+    for source in (declaration, f"So: {declaration}"):
+        with pytest.raises(InputError, match=r"^line 1, column \d+: a document type .* not allow"):
+            read_ssml(Ssml(source), VOICE)
 
 
 def test_long_documents_are_refused_at_once_and_the_longest_is_read_in_time():
