@@ -52,7 +52,9 @@ def comb_ripples(mel: MelConfig) -> Tensor:
     power = torch.zeros_like(below)
     for number in (below + offset for offset in range(1 - reach, 1 + reach)):
         bins = (hz - number * f0[:, None]) * mel.win_length / mel.sample_rate
-        power += _hann_spectrum(bins).square() * (number >= 1)
+        sides = torch.sinc(bins - 1) + torch.sinc(bins + 1)
+        lobe = (torch.sinc(bins) + sides / 2) * (bins.abs() < _MAIN_LOBE_BINS)  # 1 at 0
+        power += lobe.square() * (number >= 1)
     magnitude = power.sqrt().clamp(min=_FLOOR)
     log_mel = (magnitude @ mel_filter_bank(mel).T).log()  # (512, M)
     edges = mel_band_edges(mel).float()
@@ -62,12 +64,6 @@ def comb_ripples(mel: MelConfig) -> Tensor:
     distance = (band[:, None] - band) / deviation[:, :, None]  # (512, M, M)
     weights = (-distance.square() / 2).softmax(dim=2)
     return log_mel - (weights @ log_mel[:, :, None]).squeeze(2)
-
-
-def _hann_spectrum(bins: Tensor) -> Tensor:
-    """Returns the main lobe of the spectrum of the Hann window, 1 at 0 and 0 from two bins on."""
-    sides = torch.sinc(bins - 1) + torch.sinc(bins + 1)
-    return (torch.sinc(bins) + sides / 2) * (bins.abs() < _MAIN_LOBE_BINS)
 
 
 class HarmonicComb(nn.Module):
@@ -102,18 +98,14 @@ class HarmonicHead(nn.Module):
         nn.init.zeros_(self.depth.bias)
 
     def forward(self, frames: Tensor, f0: Tensor) -> Tensor:
-        """Computes what is added to the log-mel: (B, T, H), F0 (B, T) -> (B, T, M); 0 at first.
-
-        F0 is in Hz, as `HarmonicComb` takes it.
-        """
+        """Computes what is added to the log-mel: (B, T, H), Hz (B, T) -> (B, T, M); 0 at first."""
         return _GAIN * self.depth(frames) * self.comb(f0)
 
 
 class F0Residual(nn.Module):
     """Predicts how far F0 is from lines that join the phones, in semitones; 0 before training.
 
-    Its input is the frames (H channels), the lines and the position of each frame in its phone. The
-    frames are detached: its loss trains no other layer.
+    It reads the frames, detached, the lines, and the position of each frame in its phone.
     """
 
     def __init__(self, hidden: int) -> None:
@@ -130,9 +122,12 @@ class F0Residual(nn.Module):
         """
         octaves = lines.clamp(min=1).log2()
         mean = (octaves * mask).sum(1, keepdim=True) / mask.sum(1, keepdim=True)
-        contours = torch.stack([(octaves - mean) * _SCALE, _positions(durations, mask)], dim=2)
-        semitones: Tensor = self.predictor(frames.detach() + self.given(contours), mask)
-        return semitones
+        phones = torch.stack([durations.cumsum(dim=1) - durations, durations], dim=2).float()
+        start, length = regulate(phones, durations, mask.shape[1]).unbind(dim=2)  # (B, T) each
+        number = torch.arange(mask.shape[1], device=mask.device)
+        position = ((number + 0.5 - start) / length.clamp(min=1) - 0.5) * mask  # -0.5 to 0.5
+        contours = torch.stack([(octaves - mean) * _SCALE, position], dim=2)
+        return self.predictor(frames.detach() + self.given(contours), mask)
 
     def l1_sum(self, frames: Tensor, f0: Tensor, durations: Tensor, mask: Tensor) -> Tensor:
         """Sums the absolute error in semitones over voiced frames; F0 in Hz, (B, T)."""
@@ -145,12 +140,3 @@ class F0Residual(nn.Module):
     def applied(self, frames: Tensor, lines: Tensor, durations: Tensor, mask: Tensor) -> Tensor:
         """Returns F0 in Hz, (B, T); arguments as of `forward`."""
         return lines * (self(frames, lines, durations, mask).float() / _SEMITONES).exp2()
-
-
-def _positions(durations: Tensor, mask: Tensor) -> Tensor:
-    """Returns where frames are in their phones, from -0.5 to 0.5: (B, N) -> (B, T)."""
-    starts = durations.cumsum(dim=1) - durations
-    phones = torch.stack([starts, durations], dim=2).float()  # (B, N, 2)
-    start, length = regulate(phones, durations, mask.shape[1]).unbind(dim=2)  # (B, T) each
-    frames = torch.arange(mask.shape[1], device=mask.device)
-    return ((frames + 0.5 - start) / length.clamp(min=1) - 0.5) * mask

@@ -27,13 +27,12 @@ def contour_stats(assets: Assets, quantity: str) -> ContourStats:
     missing = [speaker.name for speaker in assets.speakers if speaker.name not in statistics]
     if missing or not assets.speakers:
         names = ", ".join(missing) or "any speaker"
-        raise InputError(
-            f"no pitch and energy statistics of {names}: stage 1 found no utterance to train on;"
-            " delete stats.json in the dataset's folder and run stage 1 again"
-        )
+        reason = "stage 1 found no utterance to train on"
+        remedy = "delete stats.json in the dataset's folder and run stage 1 again"
+        raise InputError(f"no pitch and energy statistics of {names}: {reason}; {remedy}")
     stats = [getattr(statistics[speaker.name], quantity) for speaker in assets.speakers]
-    keys = ("mean", "std", "min", "max")
-    return ContourStats(*(torch.tensor([getattr(stat, key) for stat in stats]) for key in keys))
+    columns = zip(*((stat.mean, stat.std, stat.min, stat.max) for stat in stats), strict=True)
+    return ContourStats(*map(torch.tensor, columns))
 
 
 def durations_in(batch: TtsBatch) -> Tensor:
@@ -54,9 +53,7 @@ class AcousticTask(Generic[AcousticNetwork]):
     def __init__(
         self, network: AcousticNetwork, assets: Assets, aligner: JointAligner | None = None
     ) -> None:
-        self.network = network
-        self.assets = assets
-        self.aligner = aligner
+        self.network, self.assets, self.aligner = network, assets, aligner
         self.networks: dict[str, nn.Module] = {self.exported: network}
         if aligner is not None:
             self.networks[ALIGNER] = aligner
@@ -86,10 +83,7 @@ class AcousticTask(Generic[AcousticNetwork]):
         raise NotImplementedError
 
     def with_durations(self, batch: TtsBatch) -> Generator[Update, None, TtsBatch]:
-        """Yields the aligner's update and returns the batch with the durations that it found.
-
-        Without an aligner, returns the batch as it is.
-        """
+        """Yields the update of an aligner; returns the batch with the durations that it found."""
         if self.aligner is None:
             return batch
         durations, losses = self.aligner.align(batch)

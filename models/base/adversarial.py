@@ -45,11 +45,10 @@ class SubDiscriminator(nn.Module):
     """
 
     def __init__(
-        self, convs: Sequence[nn.Module], conv_post: nn.Module, n_skipped: int = 0
+        self, convs: Iterable[nn.Module], conv_post: nn.Module, n_skipped: int = 0
     ) -> None:
         super().__init__()
-        self.convs = nn.ModuleList(convs)
-        self.conv_post = conv_post
+        self.convs, self.conv_post = nn.ModuleList(convs), conv_post
         self.n_skipped = n_skipped
 
     def forward(self, signal: Tensor, recorded: Tensor | None = None) -> DiscriminatorOutput:
@@ -64,10 +63,8 @@ class SubDiscriminator(nn.Module):
             features = self._features(signal)
             with torch.no_grad():
                 expected = self._features(recorded)
-        distances = [
-            (feature - other).abs().mean(dtype=torch.float32)
-            for feature, other in zip(features, expected, strict=True)
-        ]
+        pairs = zip(features, expected, strict=True)
+        distances = [(found - other).abs().mean(dtype=torch.float32) for found, other in pairs]
         distance = torch.stack(distances).sum() * len(signal)
         return DiscriminatorOutput(features[-1].flatten(1), distance)
 
@@ -87,12 +84,9 @@ class SubDiscriminator(nn.Module):
 class BandDiscriminator(SubDiscriminator):
     """Sees some bands of an image of two channels, (B, 2, K, T), in patches.
 
-    The second channel is a condition: the first must not only be natural, but belong to it.
-
-    Args:
-        layers: Kernel and stride of each convolution but the last, over frequency and time.
-        mean: Approximate mean of both channels, by which the image is scaled.
-        std: Approximate standard deviation of both channels.
+    The second channel is a condition: the first must not only be natural, but belong to it. The
+    image is scaled by the approximate mean and standard deviation of both. Layers are those of all
+    convolutions but the last.
     """
 
     def __init__(

@@ -130,5 +130,4 @@ class JointAligner(nn.Module):
 
     def _attend(self, batch: TtsBatch) -> Tensor:
         phones = batch.phone_ids, batch.phone_lengths, batch.speaker_ids
-        log_attention: Tensor = self(*phones, batch.mel, batch.mel_lengths)
-        return log_attention
+        return self(*phones, batch.mel, batch.mel_lengths)

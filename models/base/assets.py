@@ -64,11 +64,9 @@ class Assets:
     def required_vocabulary(self, folder: Path | None = None) -> Vocabulary:
         """Returns the vocabulary of a voice; without one, an InputError names the folder."""
         if self.vocabulary is None:
-            place = "" if folder is None else f"{folder}: "
-            raise InputError(
-                f"{place}no {VOCABULARY}, which an acoustic model needs to read text; "
-                "run stage 1 again, or give the folder of an acoustic model"
-            )
+            found = f"{'' if folder is None else f'{folder}: '}no {VOCABULARY}, which an acoustic"
+            remedy = "run stage 1 again, or give the folder of an acoustic model"
+            raise InputError(f"{found} model needs to read text; {remedy}")
         return self.vocabulary
 
     def save(self, folder: Path) -> None:
@@ -91,11 +89,13 @@ class Assets:
         """Reads what `save` wrote."""
         return cls(
             mel=build_complete(MelConfig, read_json(folder / AUDIO), folder / AUDIO),
-            vocabulary=_read_if_exists(folder / VOCABULARY, _vocabulary),
+            vocabulary=_read_if_exists(
+                folder / VOCABULARY, lambda plain: Vocabulary(_names(plain))
+            ),
             speakers=_read_if_exists(folder / SPEAKERS, _speakers) or (),
             stats=CorpusStats.read(folder / STATS) if (folder / STATS).exists() else None,
             lexicon=read_text(folder / LEXICON) if (folder / LEXICON).exists() else None,
-            trained_phones=_read_if_exists(folder / TRAINED_PHONES, _phones),
+            trained_phones=_read_if_exists(folder / TRAINED_PHONES, lambda p: frozenset(_names(p))),
         )
 
 
@@ -126,15 +126,10 @@ def _speakers(plain: Any) -> tuple[Speaker, ...]:  # noqa: ANN401  (JSON)
     return speakers
 
 
-def _vocabulary(plain: Any) -> Vocabulary:  # noqa: ANN401  (JSON)
-    _phones(plain)
-    return Vocabulary(plain)
-
-
-def _phones(plain: Any) -> frozenset[str]:  # noqa: ANN401  (JSON)
+def _names(plain: Any) -> list[str]:  # noqa: ANN401  (JSON)
     if not (isinstance(plain, list) and plain and all(isinstance(name, str) for name in plain)):
         raise ValueError(f"expected a list of phones, found {str(plain)[:80]}")
-    return frozenset(plain)
+    return plain
 
 
 def _read(path: Path, parse: Callable[[Any], T]) -> T:

@@ -15,13 +15,9 @@ from utils.logging import get_logger
 
 
 def resolved_device(name: str | torch.device = "auto") -> str:
-    """Returns the name of a device.
+    """Returns PyTorch's name of a device; of "auto", the GPU if there is one, otherwise the CPU.
 
-    Args:
-        name: PyTorch's name; "auto": the GPU if there is one, otherwise the CPU.
-
-    Raises:
-        InputError: If PyTorch does not know it, or it is a GPU that this machine lacks.
+    One that PyTorch does not know, or a GPU that this machine lacks, is an InputError.
     """
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
@@ -29,10 +25,9 @@ def resolved_device(name: str | torch.device = "auto") -> str:
         device = torch.device(name)
         torch.empty(0, device=device)
     except (RuntimeError, TypeError, AssertionError) as error:
-        raise InputError(
-            f"device {name!r}: {str(error).splitlines()[0]}; expected 'auto', 'cpu', 'cuda' or, of"
-            " several GPUs, 'cuda:1'"
-        ) from error
+        known = "'auto', 'cpu', 'cuda' or, of several GPUs, 'cuda:1'"
+        reason = str(error).splitlines()[0]
+        raise InputError(f"device {name!r}: {reason}; expected {known}") from error
     return str(device)
 
 
@@ -56,13 +51,9 @@ def chosen_precision(
         return asked
     chosen = model_of(config).cpu_precision if has_bfloat16(device) else "fp32"
     if chosen != "fp32":
+        message = "%s computes in %s on this CPU; inference.%s_precision=fp32 chooses fp32"
         key = "acoustic" if config.task == "tts" else "vocoder"
-        get_logger(__name__).info(
-            "%s computes in %s on this CPU; inference.%s_precision=fp32 chooses fp32",
-            config.model_type,
-            chosen,
-            key,
-        )
+        get_logger(__name__).info(message, config.model_type, chosen, key)
     return chosen
 
 

@@ -38,18 +38,13 @@ class FeedForward(nn.Module):
 
     def __init__(self, network: nn.Module, arguments: tuple[str, ...]) -> None:
         super().__init__()
-        self.network = network
-        self.arguments = arguments
+        self.network, self.arguments = network, arguments
 
     def forward(self, phone_ids: Tensor, speaker_id: Tensor, *values: Tensor) -> tuple[Tensor, ...]:
         """Synthesises one item: (1, N), (1,), arguments -> (1, M, T), durations (1, N)."""
-        infer = cast("Any", self.network).infer
-        output = infer(
-            phone_ids,
-            torch.full((1,), phone_ids.shape[1]),
-            speaker_ids=speaker_id,
-            **dict(zip(self.arguments, values, strict=True)),
-        )
+        arguments = dict(zip(self.arguments, values, strict=True))
+        infer, lengths = cast("Any", self.network).infer, torch.full((1,), phone_ids.shape[1])
+        output = infer(phone_ids, lengths, speaker_ids=speaker_id, **arguments)
         return output.mel, output.durations
 
 
@@ -64,9 +59,8 @@ def feed_forward_graphs(network: Any) -> Graphs:  # noqa: ANN401  # a network wi
     inputs = {"phone_ids": phone_ids, "speaker_id": torch.zeros(1, dtype=torch.int64)}
     inputs |= {name: torch.ones(1, EXAMPLE_LENGTH) for name in factors}
     if "temperature" in network.controls:
-        noise = {"temperature": torch.ones(1), "seed": torch.zeros(1, dtype=torch.int64)}
-        inputs |= noise
-        arguments += (*noise,)
+        inputs |= {"temperature": torch.ones(1), "seed": torch.zeros(1, dtype=torch.int64)}
+        arguments += ("temperature", "seed")
     lengths = {name: {1: "n_phones"} for name in ("phone_ids", *factors)}
     lengths["mel"] = {2: "n_frames"}
     module, shapes = FeedForward(network, arguments), dict.fromkeys(factors, "phone_ids")

@@ -2,16 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import (
-    Any,
-    ClassVar,
-    Generic,
-    Literal,
-    Protocol,
-    TypeVar,
-    cast,
-    runtime_checkable,
-)
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar, cast, runtime_checkable
 
 from torch import Tensor
 
@@ -62,8 +53,7 @@ class AcousticModel(Protocol):
         """Synthesises a mel of at least one frame per item.
 
         Args:
-            phone_ids: (B, N) int64, 0 = padding.
-            phone_lengths: (B,).
+            phone_ids: (B, N) int64, 0 = padding; lengths are (B,).
             speaker_ids: (B,); None only for a single speaker.
             seed: For models that draw random numbers. Where attention fails, another may succeed.
             max_frames: (B,), where the speech is cut off; None: where the model has a limit.
@@ -77,8 +67,8 @@ class AcousticModel(Protocol):
     ) -> "AcousticModel":
         """Returns a network with the same weights that is optimised for synthesis.
 
-        No precision of PRECISIONS changes what decides about durations. An InputError says that the
-        device cannot compute in it, or that the network cannot be compiled.
+        No precision changes what decides about durations. One that the device lacks, or a network
+        that cannot be compiled, is an InputError.
         """
 
 
@@ -107,10 +97,8 @@ class Vocoder(Protocol):
     def infer(self, mel: Tensor, mel_lengths: Tensor | None = None, *, seed: int = 0) -> Tensor:
         """Synthesises waveforms, (B, T * hop_length) in [-1, 1], 0 beyond the lengths.
 
-        Args:
-            mel: (B, M, T), natural log.
-            mel_lengths: (B,); None: all are T.
-            seed: For vocoders that draw random numbers; the same in any batch, and in `generate`.
+        The mel, natural log, is (B, M, T), lengths are (B,), None: all are T. Vocoders that draw
+        random numbers draw the same for a seed in any batch, and in `generate`.
         """
 
     def generate(
@@ -118,9 +106,7 @@ class Vocoder(Protocol):
     ) -> Iterator[Tensor]:
         """Synthesises the same waveform in pieces, (B, n * hop_length) each.
 
-        Args:
-            mel: (B, M, T), or an iterable of its pieces.
-            chunk_frames: Frames of a piece; None: the vocoder's choice.
+        The mel, (B, M, T), may be in pieces, too. The vocoder may choose the frames of a chunk.
         """
 
 
@@ -162,10 +148,8 @@ class Model(Generic[C]):
     check: Callable[[C, PreprocessConfig], None] = lambda _model, _preprocess: None
     # precision of synthesis where "auto" is asked for, on CPUs with bfloat16
     cpu_precision: Literal["fp32", "mixed", "bf16"] = "fp32"
-
     # the network, in eval mode, as graphs for ONNX; None: it cannot be exported
     graphs: Callable[[Any], Graphs] | None = None
-
     # keys of `config` that only synthesis reads: they may change before training continues, and
     # those of a vocoder after it, by `inference.vocoder_options`
     options: tuple[str, ...] = ()
@@ -175,8 +159,6 @@ class Model(Generic[C]):
         self.check(cast("C", config.model), config.preprocess)
         if config.task != "tts" or config.preprocess.has_aligner or not self.needs_durations:
             return
-        if config.preprocess.aligner == "none" or self.aligner is None:
-            raise ValueError(
-                f"{config.model_type} needs durations, and cannot get them from preprocess.aligner"
-                f" {config.preprocess.aligner}: choose another"
-            )
+        if (aligner := config.preprocess.aligner) == "none" or self.aligner is None:
+            need = f"{config.model_type} needs durations, and cannot get them from"
+            raise ValueError(f"{need} preprocess.aligner {aligner}: choose another")

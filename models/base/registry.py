@@ -33,15 +33,12 @@ def model_names(task: str) -> list[str]:
 def find_model(task: str, name: str) -> Model[Any]:
     """Imports a model, whose name may have any case, and returns its definition.
 
-    Raises:
-        InputError: If there is none of that name (the message lists the known ones), or its file
-            does not end with a valid `MODEL`.
+    An unknown name, or a file that does not end with a valid `MODEL`, is an InputError.
     """
     names = model_names(task)
     if name.lower() not in names:
-        raise ConfigError(
-            f"no model {name!r} in models/{task}{nearest(name, names)} (known: {', '.join(names)})"
-        )
+        known = f"{nearest(name, names)} (known: {', '.join(names)})"
+        raise ConfigError(f"no model {name!r} in models/{task}{known}")
     return load_definition(f"models.{task}.{name.lower()}", "MODEL", Model)
 
 
@@ -53,18 +50,13 @@ def model_of(config: Config) -> Model[Any]:
 def load_config(path: Path, overrides: Sequence[str] = (), task: str | None = None) -> Config:
     """Reads and checks an experiment's configuration, the model's section included.
 
-    Args:
-        path: `exp_config.json`, or the `config.json` of an experiment.
-        overrides: `key.path=value`, as given to `--set`.
-        task: The task that it must have; None: any.
+    Overrides are `key.path=value`, as given to `--set`. With a task, it must have that.
     """
     tree = read_tree(path, overrides)
     config = config_of(tree)
     if task not in (None, config.task):
-        raise ConfigError(
-            f"{tree.origin(('task',))}: task is {config.task}, and this recipe is for {task}; use"
-            f" a recipe in egs/{config.task}, or another --config"
-        )
+        found = f"{tree.origin(('task',))}: task is {config.task}, and this recipe is for {task}"
+        raise ConfigError(f"{found}; use a recipe in egs/{config.task}, or another --config")
     return config
 
 

@@ -60,20 +60,14 @@ def plot_synthesis(
 
     Args:
         mel: Log-mel, (M, T).
-        phones: Phone names, N of them.
         durations: Frames per phone, (N,); their sum is T.
-        f0: Hz, 0 where unvoiced, (T,); None leaves its panel out.
-        energy: (T,); None leaves its panel out.
+        f0: Hz, 0 where unvoiced, (T,). It has a panel, like energy, (T,), if it is given.
         title: Title, wrapped to the width of the figure; at most three lines.
-
-    Returns:
-        The figure, free of pyplot's global state.
     """
     mel = np.asarray(mel, dtype=np.float32)
     edges = np.concatenate([[0], np.cumsum(np.asarray(durations))]) * frame_s  # (N + 1,)
     curves = (("f0 (Hz)", f0), ("energy", energy))
     shown = {name: np.asarray(row, np.float32) for name, row in curves if row is not None}
-
     width_in = figure_width(PHONE_IN * len(phones))
     rows = label_rows(phones, edges, width_in - sum(MARGIN_IN))
     if max(rows, default=0) >= MAX_LABEL_ROWS:
@@ -108,9 +102,7 @@ def plot_attention(
 ) -> "Figure":
     """Draws how much each phone weighs in each frame: a good alignment is a rising line.
 
-    Args:
-        attention: Weights, (T, N); other arguments are those of `plot_synthesis`.
-        gate: Probability that speech ends, (T,), drawn below; None: no such panel.
+    The attention is (T, N); the gate, the probability that speech ends, (T,), is drawn below.
     """
     weights = np.asarray(attention, dtype=np.float32).T  # (N, T)
     seconds = weights.shape[1] * frame_s
@@ -133,11 +125,9 @@ def figure_width(content_in: float) -> float:
 
 
 def label_rows(phones: Sequence[str], edges: np.ndarray, width_in: float) -> list[int]:
-    """Returns the row of each phone name, from 0 just above the mel: the lowest that is free there.
+    """Returns the lowest free row of each phone name, from 0 just above the mel.
 
-    Args:
-        edges: Boundaries of the phones, (N + 1,), in any unit.
-        width_in: Width of the panel from the first to the last boundary, inches.
+    The edges are boundaries, (N + 1,), in any unit; the panel has a width from first to last.
     """
     centres = (edges[:-1] + edges[1:]) / 2 * (width_in / edges[-1])  # (N,) inches
     row_ends: list[float] = []
@@ -167,15 +157,14 @@ def _add_panels(
     figure = Figure(figsize=(width_in, total_in), dpi=100)
     left, right = MARGIN_IN[0] / width_in, 1 - MARGIN_IN[1] / width_in
     figure.text(left, 1 - 0.06 / total_in, title, va="top", fontsize=9, parse_math=False)
-    grid = figure.subplots(
-        len(heights_in), sharex=True, squeeze=False, height_ratios=heights_in
-    )  # (n, 1)
-    figure.subplots_adjust(left, bottom_in / total_in, right, 1 - top_in / total_in)
-    figure.subplots_adjust(hspace=gap_in / np.mean(heights_in))
-    for panel in grid[:, 0]:
+    n_panels, edges = len(heights_in), (bottom_in / total_in, right, 1 - top_in / total_in)
+    grid = figure.subplots(n_panels, sharex=True, squeeze=False, height_ratios=heights_in)
+    figure.subplots_adjust(left, *edges, hspace=gap_in / np.mean(heights_in))
+    panels = list(grid[:, 0])
+    for panel in panels:
         panel.tick_params(labelsize=7)
-    grid[-1, 0].set_xlabel("seconds", fontsize=8)
-    return list(grid[:, 0])
+    panels[-1].set_xlabel("seconds", fontsize=8)
+    return panels
 
 
 def colour_limits(mels: Iterable[np.ndarray]) -> tuple[float, float]:
@@ -208,25 +197,23 @@ def _draw_labels(
     centres = (edges[:-1] + edges[1:]) / 2
     link = {"arrowstyle": "-", "linewidth": 0.3, "color": "grey", "shrinkA": 0}
     for phone, centre, row in zip(phones, centres, rows, strict=False):  # fewer names: no room
-        panel.annotate(
+        offset = (0, (0.03 + row * LABEL_ROW_IN) * 72)
+        text = panel.annotate(
             phone,
-            xy=(centre, 1),
-            xycoords=panel.get_xaxis_transform(),
-            xytext=(0, (0.03 + row * LABEL_ROW_IN) * 72),
-            textcoords="offset points",
-            ha="center",
-            va="bottom",
-            fontsize=LABEL_POINTS,
-            parse_math=False,
-            arrowprops=link if row else None,
+            (centre, 1),
+            offset,
+            panel.get_xaxis_transform(),
+            "offset points",
+            link if row else None,
         )
+        text.set(ha="center", va="bottom", fontsize=LABEL_POINTS, parse_math=False)
 
 
 def _draw_curve(
-    panel: "Axes", values: np.ndarray, edges: np.ndarray, name: str, frame: float
+    panel: "Axes", values: np.ndarray, edges: np.ndarray, name: str, hop: float
 ) -> None:
     """Draws one curve, (T,), over the phone boundaries; zeros of f0 (unvoiced) are gaps."""
-    times = (np.arange(len(values)) + 0.5) * frame
+    times = (np.arange(len(values)) + 0.5) * hop
     shown = np.where(values > 0, values, np.nan) if name.startswith("f0") else values
     panel.plot(times, shown, linewidth=1.2, color="tab:blue")
     _draw_boundaries(panel, edges, "grey")
@@ -239,12 +226,8 @@ def synthesis_samples(network: AcousticModel, batch: TtsBatch, assets: Assets) -
 
     Speech of more than three times the length of the recording is cut off there.
     """
-    out = network.infer(
-        batch.phone_ids,
-        batch.phone_lengths,
-        speaker_ids=batch.speaker_ids,
-        max_frames=_LONGEST_SAMPLE * batch.mel_lengths,
-    )
+    phones, limits = (batch.phone_ids, batch.phone_lengths), _LONGEST_SAMPLE * batch.mel_lengths
+    out = network.infer(*phones, speaker_ids=batch.speaker_ids, max_frames=limits)
     device = out.mel.device if out.mel.is_cuda else torch.device("cpu")
     vocoder = GriffinLim(assets.mel).to(device)
     wavs = vocoder.infer(out.mel.float().to(device), out.mel_lengths.to(device)).cpu()  # (B, S)
@@ -253,7 +236,7 @@ def synthesis_samples(network: AcousticModel, batch: TtsBatch, assets: Assets) -
         T, N = int(out.mel_lengths[item]), int(batch.phone_lengths[item])
         names, durations = _names(assets, batch.phone_ids[item, :N]), out.durations[item, :N]
         wav = wavs[item, : T * assets.mel.hop_length]
-        phones = timed_phones(names, durations.tolist(), assets.mel.frame_s)
+        timed = timed_phones(names, durations.tolist(), assets.mel.frame_s)
         labels: dict[str, Any] = {"title": id, "frame_s": assets.mel.frame_s}
         curves = (None if values is None else _plain(values[item, :T]) for values in contours)
         spoken = _plain(out.mel[item, :, :T]), names, _plain(durations)
@@ -262,7 +245,7 @@ def synthesis_samples(network: AcousticModel, batch: TtsBatch, assets: Assets) -
             weights = _plain(out.alignment[item, :T, :N])
             gate = None if out.gate is None else _plain(out.gate[item, :T])
             figures["attention"] = partial(plot_attention, weights, names, gate, **labels)
-        yield Sample(id, {"synthesised": wav}, figures, phones)
+        yield Sample(id, {"synthesised": wav}, figures, timed)
 
 
 def add_alignment_figures(
@@ -287,13 +270,12 @@ def resynthesis_samples(
     for item, id in enumerate(batch.ids):
         S = int(batch.mel_lengths[item]) * mel.hop_length
         wavs = {"recorded": batch.wav[item, :S], "synthesised": wav_hat[item, :S].float()}
-        draw = partial(_plot_mels_of, wavs, mel_of, title=id)
+
+        def draw(id: str = id, wavs: Mapping[str, Tensor] = wavs) -> "Figure":
+            mels = {name: _plain(mel_of(wav[None])[0]) for name, wav in wavs.items()}
+            return plot_mels(mels, title=id, frame_s=mel.frame_s)
+
         yield Sample(id, {name: wav.cpu() for name, wav in wavs.items()}, {"mels": draw})
-
-
-def _plot_mels_of(wavs: Mapping[str, Tensor], mel_of: MelSpectrogram, *, title: str) -> "Figure":
-    mels = {name: _plain(mel_of(wav[None])[0]) for name, wav in wavs.items()}
-    return plot_mels(mels, title=title, frame_s=mel_of.config.frame_s)
 
 
 def _names(assets: Assets, phone_ids: Tensor) -> list[str]:

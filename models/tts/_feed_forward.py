@@ -34,6 +34,7 @@ from processors.dataset.batch import TtsBatch
 
 Network = TypeVar("Network", bound="FeedForwardNetwork")
 
+PartsInHalf = dict[AcousticPrecision, tuple[str, ...]]
 LONGEST_PHONE_FRAMES = 1000  # of predicted durations: 12 s at the usual hop
 
 
@@ -67,19 +68,12 @@ class FeedForwardNetwork(nn.Module):
     """Phones to mel: encoder, durations, pitch, energy, decoder. Subclasses build the parts.
 
     They set the parts that are declared here and may replace those that are None. One without a
-    `decoder` replaces `_mel`.
-
-    Args:
-        log_floor: Log-mel of silence, which fills the padding of synthesised mels.
-        longest_phone_frames: Largest duration that is predicted.
+    `decoder` replaces `_mel`. The log floor fills the padding of synthesised mels.
     """
 
     # parts that compute in bfloat16: nothing before durations, pitch and energy, and not the mel
     # itself, which it would round by up to 0.03
-    HALF: ClassVar[dict[AcousticPrecision, tuple[str, ...]]] = {
-        "fp32": (),
-        "bf16": ("decoder", "postnet"),
-    }
+    HALF: ClassVar[PartsInHalf] = {"fp32": (), "bf16": ("decoder", "postnet")}
     PRECISIONS: ClassVar[tuple[AcousticPrecision, ...]] = tuple(HALF)
     DECODER: ClassVar[str] = "_decode"  # method that turns frames into a mel, which is compiled
 
@@ -94,9 +88,9 @@ class FeedForwardNetwork(nn.Module):
     def __init__(self, n_speakers: int, log_floor: float, longest_phone_frames: float) -> None:
         super().__init__()
         self.controls: frozenset[Control] = PROSODY  # what `infer` can be asked for
-        self.n_speakers = n_speakers
-        self.log_floor = log_floor
-        self.longest_phone_frames = float(longest_phone_frames)  # graphs mix no types of limits
+        self.n_speakers, self.log_floor = n_speakers, log_floor
+        # largest duration that is predicted; graphs mix no types of limits
+        self.longest_phone_frames = float(longest_phone_frames)
         # whether contours are predicted from `_prosody` alone, not with the contours before them
         self.contours_read_prosody = False
         # encoder of the predictors; None: they read that of the mel
@@ -138,7 +132,8 @@ class FeedForwardNetwork(nn.Module):
             phones, contours_hat[name] = contour(phones, contours[name], mask, speaker_ids, source)
         frames = regulate(phones, durations, frame_mask.shape[1])  # (B, T, H)
         for name, contour in self._contours("frame"):
-            frames, contours_hat[name] = contour(frames, contours[name], frame_mask, speaker_ids)
+            given = contours[name], frame_mask, speaker_ids, None
+            frames, contours_hat[name] = contour(frames, *given)
         voice = interpolate_unvoiced(f0, mel_lengths)  # (B, T)
         residual_l1 = None
         if self.f0_residual is not None:
@@ -147,12 +142,7 @@ class FeedForwardNetwork(nn.Module):
         return Frames(frames, frame_mask, voice), predictions
 
     def contour_targets(
-        self,
-        f0: Tensor,
-        energy: Tensor,
-        durations: Tensor,
-        mel_lengths: Tensor,
-        speaker_ids: Tensor,
+        self, f0: Tensor, energy: Tensor, durations: Tensor, mel_lengths: Tensor, speakers: Tensor
     ) -> dict[str, Tensor]:
         """Computes targets of the predictors by name, (B, N) or (B, T); arguments as of `_forced`.
 
@@ -160,12 +150,12 @@ class FeedForwardNetwork(nn.Module):
         """
         if self.pitch.is_continuous:
             f0 = interpolate_unvoiced(f0, mel_lengths)
-        targets = {"pitch": self.pitch.target(f0, f0 > 0, durations, speaker_ids)}
+        targets = {"pitch": self.pitch.target(f0, f0 > 0, durations, speakers)}
         if self.energy is not None:
             has_energy = energy > 0
             if self.energy.is_continuous:
                 has_energy = length_mask(mel_lengths, f0.shape[1])
-            targets["energy"] = self.energy.target(energy, has_energy, durations, speaker_ids)
+            targets["energy"] = self.energy.target(energy, has_energy, durations, speakers)
         return targets
 
     @torch.no_grad()
@@ -191,34 +181,20 @@ class FeedForwardNetwork(nn.Module):
         """Synthesises mels; call `eval()` first.
 
         Arguments are those of `AcousticModel.infer` and of its `controls`: factors are one for all
-        or one per phone, (B, N), and act on predicted and on given values. Without max_frames there
-        is no limit.
-
-        Args:
-            seed: Seed of a flow's noise, one for all or (B,); the noise is the same in any batch.
-            duration_control: On frames, before they are rounded; 1.2 is 20 % slower. NVIDIA's pace
-                is its inverse.
-            voiced: The phones whose pitch is transformed; with bins, that of all is.
-            durations: Frames, (B, N), instead of the predicted ones.
-            pitch: Hz, (B, N), 0 = unvoiced; at level "frame", held for each phone.
-            energy: Linear, (B, N), 0 is silence; at level "frame", held for each phone.
-            temperature: Factor on the noise of a flow, a number or (1,).
-
-        Raises:
-            ValueError: For several speakers without speaker_ids, for pitch with pitch_transform or
-                not in Hz, and for controls that the network lacks.
+        or one per phone, (B, N), and act on predicted and on given values: frames, before they are
+        rounded, Hz, 0 = unvoiced, and linear energy, (B, N), at level "frame" held for each phone.
+        With bins, the pitch of all phones is transformed, not only of voiced ones. The seed of a
+        flow's noise, which is the same in any batch, is one for all or (B,); its factor, the
+        temperature, is a number or (1,).
         """
-        _check_pitch(pitch, pitch_transform)
+        self._check(pitch, pitch_transform, steps, temperature)
         self._check_energy(energy, energy_control)
-        self._check_flow(steps, temperature)
         speaker_ids = resolve_speakers(speaker_ids, self.n_speakers, phone_lengths)
         mask = length_mask(phone_lengths, phone_ids.shape[1])
         if pitch is not None:
             pitch = self.pitch.continued(pitch, phone_lengths, speaker_ids)
-        asked = {
-            "pitch": ContourControl(pitch, pitch_control, pitch_transform, voiced),
-            "energy": ContourControl(energy, energy_control),
-        }
+        asked = {"pitch": ContourControl(pitch, pitch_control, pitch_transform, voiced)}
+        asked["energy"] = ContourControl(energy, energy_control)
         phones = self._encode(phone_ids, mask, speaker_ids)  # (B, N, H)
         prosody = self._prosody(phone_ids, mask, speaker_ids, phones)  # (B, N, H')
         if durations is None:
@@ -244,16 +220,14 @@ class FeedForwardNetwork(nn.Module):
         source = prosody if self.contours_read_prosody else None
         values: dict[str, Tensor] = {}
         for name, contour in self._contours("phone"):
-            phones, values[name] = contour.infer(
-                phones, mask, durations, speakers, asked[name], source
-            )
+            given = mask, durations, speakers, asked[name], source
+            phones, values[name] = contour.infer(phones, *given)
         frame_mask = length_mask(durations.sum(dim=1))
         T = frame_mask.shape[1]
         frames = regulate(phones, durations, T)  # (B, T, H)
         for name, contour in self._contours("frame"):
-            frames, values[name] = contour.infer(
-                frames, frame_mask, durations, speakers, asked[name]
-            )
+            given = frame_mask, durations, speakers, asked[name], None
+            frames, values[name] = contour.infer(frames, *given)
         f0 = self.pitch.per_frame(values["pitch"], durations, T, asked["pitch"])  # (B, T)
         if self.f0_residual is not None:
             f0 = self.f0_residual.applied(frames, f0, durations, frame_mask)
@@ -287,7 +261,7 @@ class FeedForwardNetwork(nn.Module):
 
     def _encode(self, phone_ids: Tensor, mask: Tensor, speaker_ids: Tensor) -> Tensor:
         """Encodes phones: (B, N), mask (B, N), speakers (B,) -> (B, N, H)."""
-        phones: Tensor = self.encoder(self.phone_embedding(phone_ids), mask)
+        phones = self.encoder(self.phone_embedding(phone_ids), mask)
         if self.speaker_embedding is None:
             return phones
         return clear_padding(phones + self.speaker_embedding(speaker_ids)[:, None], mask)
@@ -298,8 +272,7 @@ class FeedForwardNetwork(nn.Module):
         """Returns the input of the duration predictor, and perhaps of the contours': (B, N, H')."""
         if self.prosody_encoder is None:
             return encoded
-        prosody: Tensor = self.prosody_encoder(phone_ids, mask, speaker_ids)
-        return prosody
+        return self.prosody_encoder(phone_ids, mask, speaker_ids)
 
     def _contours(self, level: Level) -> list[tuple[str, Contour]]:
         """Returns pitch, energy or both: the contours of one value per phone, or per frame."""
@@ -330,19 +303,16 @@ class FeedForwardNetwork(nn.Module):
     def _check_energy(self, energy: Tensor | None, control: float | Tensor) -> None:
         """Refuses what a network without such an energy cannot follow."""
 
-    def _check_flow(self, steps: int | None, temperature: float | Tensor | None) -> None:
-        """Refuses controls of a flow in a network without it."""
-        for name, value in (("steps", steps), ("temperature", temperature)):
+    def _check(
+        self, pitch: Tensor | None, transform: PitchTransform | None, *flow: float | Tensor | None
+    ) -> None:
+        """Refuses pitch that is not in Hz, or comes with a transform, and controls of no flow."""
+        if pitch is not None:
+            wrong = pitch[~(pitch.isfinite() & (pitch >= 0))]
+            if len(wrong) > 0:
+                raise ValueError(f"pitch holds {wrong[0].item():g}; expected Hz, 0 where unvoiced")
+            if transform is not None:
+                raise ValueError("pitch_transform acts on predicted pitch; leave it or pitch out")
+        for name, value in zip(("steps", "temperature"), flow, strict=True):
             if value is not None and name not in self.controls:
                 raise ValueError(f"this voice has no control of {name}; leave it out")
-
-
-def _check_pitch(pitch: Tensor | None, transform: PitchTransform | None) -> None:
-    """Refuses given pitch, (B, N), that is not in Hz, or comes with a transform of predictions."""
-    if pitch is None:
-        return
-    wrong = pitch[~(pitch.isfinite() & (pitch >= 0))]
-    if len(wrong) > 0:
-        raise ValueError(f"pitch holds {wrong[0].item():g}; expected Hz, 0 where unvoiced")
-    if transform is not None:
-        raise ValueError("pitch_transform acts on predicted pitch; leave it or pitch out")

@@ -44,18 +44,15 @@ class WaveGanConfig:
 
     def __post_init__(self) -> None:
         require_at_least(self, 0, "lambda_mel", "lambda_stft")
-        if not self.adversarial and self.lambda_mel == 0 and self.lambda_stft == 0:
-            raise ValueError(
-                "adversarial false needs lambda_mel or lambda_stft above 0, or nothing is trained"
-            )
+        if not self.adversarial and self.lambda_mel == self.lambda_stft == 0:
+            reason = "or nothing is trained"
+            raise ValueError(f"adversarial false needs lambda_mel or lambda_stft above 0, {reason}")
 
 
 class WaveGanTask:
     """Losses, validation and samples of a generator; each model adds its `training_step`.
 
-    Args:
-        mel: Definition of the input.
-        loss_mel: Definition of the mels that the mel loss compares.
+    The mel loss compares mels of another definition than the input.
     """
 
     exported = "generator"
@@ -124,14 +121,9 @@ class PeriodDiscriminator(SubDiscriminator):
     def __init__(self, period: int, channels: Sequence[int], n_skipped: int = 0) -> None:
         size, margin = (_PERIOD_KERNEL, 1), (_PERIOD_KERNEL // 2, 0)
         layers = zip((1, *channels), channels, _PERIOD_STRIDES, strict=False)
-        super().__init__(
-            [
-                weight_norm(RowConv2d(before, after, size, (stride, 1), margin))
-                for before, after, stride in layers
-            ],
-            weight_norm(RowConv2d(channels[-1], 1, (3, 1), 1, (1, 0))),
-            n_skipped,
-        )
+        convs = [RowConv2d(n, m, size, (stride, 1), margin) for n, m, stride in layers]
+        post = weight_norm(RowConv2d(channels[-1], 1, (3, 1), 1, (1, 0)))
+        super().__init__(map(weight_norm, convs), post, n_skipped)
         self.period = period
 
     def _view(self, signal: Tensor) -> Tensor:

@@ -50,7 +50,10 @@ def attention_qualities(
     for padded, (N, T, ended) in zip(attention.float().cpu(), lengths, strict=True):
         weights = padded[:T, :N]
         largest, phones = weights.max(dim=1)
-        skipped = _longest_run(weights.amax(dim=0) < _ATTENDED)
+        is_missed = weights.amax(dim=0) < _ATTENDED  # (N,)
+        n_missed = is_missed.long().cumsum(dim=0)
+        n_before = torch.where(is_missed, 0, n_missed).cummax(dim=0).values  # before each run
+        skipped = int((n_missed - n_before).max())
         repeated = int((phones.cummax(dim=0).values - phones).max())
         qualities.append(AttentionQuality(float(largest.mean()), skipped, repeated, bool(ended)))
     return qualities
@@ -80,10 +83,3 @@ def path_quality(attention: Tensor, durations: Tensor) -> PathQuality:
         coverage=float((attention.amax(dim=0) >= _ATTENDED).float().mean()),
         diagonality=float((attention * near).sum(dim=1).mean()),
     )
-
-
-def _longest_run(marks: Tensor) -> int:
-    """Returns the longest run of True in (N,)."""
-    counts = marks.long().cumsum(dim=0)
-    before = torch.where(marks, 0, counts).cummax(dim=0).values
-    return int((counts - before).max())

@@ -12,9 +12,8 @@ not used there). It departs from FastPitch 1.1 in that
   as the paper defines it and not interpolated from a table of rounded sizes;
 - a speaker embedding may be added to the phones.
 
-Measured on six minutes of one voice (docs/benchmarks.md, "Durations learned during training"), the
-prior helps at the start only, and the binarization loss makes boundaries less exact; it is for
-models that read the soft attention.
+The prior helps at the start only, and the binarization loss, for models that read the soft
+attention, makes boundaries less exact (docs/benchmarks.md, "Durations learned during training").
 """
 
 import math
@@ -62,14 +61,12 @@ class AlignmentEncoder(nn.Module):
     ) -> Tensor:
         """Compares every frame with every phone, in float32 even under autocast.
 
-        Args:
-            phones: Embeddings without positions and neighbours, (B, N, H).
-            mel: Natural log, (B, T, M).
-            speakers: Embeddings of the speakers, (B, H), added to their phones.
+        Phones are embeddings without positions and neighbours, (B, N, H), to which those of the
+        speakers, (B, H), are added; the mel, natural log, is (B, T, M).
 
         Returns:
-            Log-probability of each phone per frame, (B, T, N) float32, -inf for padded phones,
-            undefined for padded frames.
+            Log-probability of each phone per frame, (B, T, N), -inf for padded phones, undefined
+            for padded frames.
         """
         phone_mask = length_mask(phone_lengths, phones.shape[1])
         frame_mask = length_mask(mel_lengths, mel.shape[1])
@@ -78,7 +75,10 @@ class AlignmentEncoder(nn.Module):
         keys = self.key_proj(clear_padding(phones, phone_mask))  # (B, N, C)
         queries = self.query_proj(clear_padding(mel, frame_mask))  # (B, T, C)
         with torch.autocast(mel.device.type, enabled=False):
-            logits = -self.temperature * _distances(queries.float(), keys.float())  # (B, T, N)
+            queries, keys = queries.float(), keys.float()
+            # |query - key|^2 less |query|^2; differences of all pairs would take C times the memory
+            lengths = keys.square().sum(dim=2)[:, None]
+            logits = -self.temperature * torch.baddbmm(lengths, queries, keys.mT, alpha=-2)
             return logits.masked_fill(~phone_mask[:, None], -math.inf).log_softmax(dim=2)
 
 
@@ -91,26 +91,15 @@ def _convolution(
     return nn.Sequential(OrderedDict(conv=conv))
 
 
-def _distances(queries: Tensor, keys: Tensor) -> Tensor:
-    """Computes squared distances less |query|^2: (B, T, C), (B, N, C) -> (B, T, N).
-
-    Differences of all pairs would take C times the memory: 0.6 GB for 16 items of 800 x 150.
-    """
-    return torch.baddbmm(keys.square().sum(dim=2)[:, None], queries, keys.mT, alpha=-2)
-
-
 def beta_binomial_log_prior(
     phone_lengths: Tensor, mel_lengths: Tensor, n_phones: int, n_frames: int, scale: float = 1.0
 ) -> Tensor:
     """Computes a log-prior of phones per frame around the diagonal (Badlani et al., sec. 2).
 
     Phone k of N (from 0) at frame t of T (from 1) is BetaBinomial(N - 1, scale * t,
-    scale * (T + 1 - t)), to which `PRIOR_FLOOR` is added. Nothing is cached: a batch of 16 of
-    800 x 150 costs less than its forward-sum loss, lengths hardly repeat, and one array per
-    utterance would be 6 GB for 13,000.
-
-    Returns:
-        (B, n_frames, n_phones) float32, 0 for padding; a larger scale is narrower.
+    scale * (T + 1 - t)), to which `PRIOR_FLOOR` is added: (B, n_frames, n_phones), 0 for padding.
+    Nothing is cached: a batch of 16 of 800 x 150 costs less than its forward-sum loss, lengths
+    hardly repeat, and one array per utterance would be 6 GB for 13,000.
     """
     device = phone_lengths.device
     # terms of some thousands cancel; Apple's GPUs have no float64
@@ -121,16 +110,15 @@ def beta_binomial_log_prior(
     remaining = (last - phones).clamp(min=0)  # (B, 1, N)
     alpha = scale * frames.to(exact)[:, None]  # (T, 1)
     beta = scale * (mel_lengths[:, None] + 1 - frames).clamp(min=1).to(exact)[..., None]  # (B,T,1)
-    choices = (
-        torch.lgamma(last + 1) - torch.lgamma(phones.to(exact) + 1) - torch.lgamma(remaining + 1)
-    )
+    choices = torch.lgamma(last + 1) - torch.lgamma(phones.to(exact) + 1)
+    choices = choices - torch.lgamma(remaining + 1)
     taken = torch.lgamma(alpha + phones) - torch.lgamma(alpha)  # (T, N), the same for all items
     left = torch.lgamma(beta + remaining) - torch.lgamma(beta)  # (B, T, N)
     total = torch.lgamma(alpha + beta + last) - torch.lgamma(alpha + beta)  # (B, T, 1)
     log_prior = (choices + taken + left - total).float()
     log_prior = torch.logaddexp(log_prior, log_prior.new_tensor(math.log(PRIOR_FLOOR)))
-    phone_mask = length_mask(phone_lengths, n_phones)
-    return log_prior * (length_mask(mel_lengths, n_frames)[..., None] & phone_mask[:, None])
+    frame_mask = length_mask(mel_lengths, n_frames)[..., None]
+    return log_prior * (frame_mask & length_mask(phone_lengths, n_phones)[:, None])
 
 
 def require_enough_frames(phone_lengths: Tensor, mel_lengths: Tensor) -> None:
@@ -138,10 +126,9 @@ def require_enough_frames(phone_lengths: Tensor, mel_lengths: Tensor) -> None:
     pairs = zip(phone_lengths.tolist(), mel_lengths.tolist(), strict=True)
     for item, (phones, frames) in enumerate(pairs):
         if not 1 <= phones <= frames:
-            raise ValueError(
-                f"item {item} has {phones} phones and {frames} frames; an alignment needs at least "
-                "one phone, and a frame for each: leave this utterance out"
-            )
+            need = "an alignment needs one phone or more, and a frame for each"
+            found = f"item {item} has {phones} phones and {frames} frames"
+            raise ValueError(f"{found}; {need}: leave this utterance out")
 
 
 def forward_sum(
@@ -155,11 +142,8 @@ def forward_sum(
     frame. With it a phone gains nothing from frames that it does not fit; without it (-1e9) single
     phones absorb their neighbours. After 130 updates on six minutes of LJSpeech half of the
     boundaries are within 58 ms of MFA's with it, and within 360 ms without. It has to stay: a
-    blank_logit that falls to -12 between updates 200 and 350 makes 17 ms more than 100.
-
-    Args:
-        log_attention: From `AlignmentEncoder`, (B, T, N); normalised again with the blank.
-        blank_logit: Logit of the blank, on the scale of log_attention.
+    blank_logit that falls to -12 between updates 200 and 350 makes 17 ms more than 100. It is on
+    the scale of the attention, (B, T, N) from `AlignmentEncoder`, which is normalised with it.
     """
     require_enough_frames(phone_lengths, mel_lengths)
     B, _, N = log_attention.shape
@@ -176,8 +160,7 @@ def forward_sum(
 def binarization_sum(log_attention: Tensor, durations: Tensor) -> Tensor:
     """Computes the distance of soft attention, log-probabilities (B, T, N), to durations.
 
-    Returns:
-        Scalar, nats: the sum over valid frames of the negative log-probability of their phones.
+    It is the sum over valid frames of the negative log-probability of their phones, in nats.
     """
     B, T, N = log_attention.shape
     ends = durations.cumsum(dim=1)

@@ -2,11 +2,9 @@
 
 Channels-last kernels are faster except for many channels in fp32: HiFi-GAN's generator trains in
 0.8 (V2, fp32), 0.5 (V2, bf16), 0.95 (V1, fp32) and 0.9 (V1, bf16) of the time. Layers pass the
-memory format on to each other.
-
-Chunks have the same result as the whole. A layer that looks at its neighbourhood needs some
-positions on either side of each chunk: its context. Where the signal begins and ends there is none,
-and layers see zeros, as they would anyway.
+memory format on. Chunks have the same result as the whole: each has the positions on either side
+that layers look at, its context. Where the signal begins and ends there is none, and layers see
+zeros, as they would anyway.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -27,10 +25,9 @@ class SignalConv1d(nn.Conv1d):
         if _is_plain(self, input):
             return super().forward(input)
         stride, dilation, margin = self.stride[0], self.dilation[0], int(self.padding[0])
+        sizes = (1, stride), (0, margin), (1, dilation), self.groups
         weight = self.weight.unsqueeze(2)  # (C_out, C_in, 1, K)
-        image = F.conv2d(
-            _image(input), weight, self.bias, (1, stride), (0, margin), (1, dilation), self.groups
-        )
+        image = F.conv2d(_image(input), weight, self.bias, *sizes)
         return image.squeeze_(2)  # no view: sums in place into a view cost autograd four copies
 
 
@@ -42,10 +39,9 @@ class SignalConvTranspose1d(nn.ConvTranspose1d):
         if _is_plain(self, input):
             return super().forward(input, output_size)
         stride, margin = self.stride[0], int(self.padding[0])
+        sizes = (1, stride), (0, margin), 0, self.groups
         weight = self.weight.unsqueeze(2)  # (C_in, C_out, 1, K)
-        image = F.conv_transpose2d(
-            _image(input), weight, self.bias, (1, stride), (0, margin), groups=self.groups
-        )
+        image = F.conv_transpose2d(_image(input), weight, self.bias, *sizes)
         return image.squeeze_(2)  # no view: sums in place into a view cost autograd four copies
 
 
@@ -88,12 +84,11 @@ class Window(NamedTuple):
 
 
 def windows(pieces: Iterable[Tensor], n: int, reach: int) -> Iterator[Window]:
-    """Cuts a signal into windows whose chunks join up to the signal.
+    """Cuts a signal, pieces (B, C, L) of any length, into windows whose chunks join up to it.
 
     All chunks have `n` positions but the last, which has from 1 to n + reach: it includes what
-    would be computed as its context anyway. The signal comes in pieces (B, C, L) of any length; no
-    more of it is kept than a window and a piece need. Windows have `reach` positions of context
-    where the signal has them.
+    would be computed as its context anyway. Windows have `reach` positions of context where the
+    signal has them. No more of it is kept than a window and a piece need.
     """
     if n < 1:
         raise ValueError(f"chunk_frames is {n}, expected 1 or more")
@@ -118,10 +113,8 @@ def by_batch(
 ) -> Tensor:
     """Synthesises wavs, (B, T * hop_length), of mels (B, M, T), all items together in windows.
 
-    Args:
-        synthesise: Gives the wavs of a window of mels and of their lengths (None: all frames).
-        n_frames: Frames of a window, in all items together.
-        reach: Frames on either side that a sample depends on.
+    A window has n_frames in all items together, and `synthesise` gives its wavs by mels and lengths
+    (None: all frames). A sample depends on `reach` frames on either side.
     """
     B, _, T = mel.shape
     if mel_lengths is None:

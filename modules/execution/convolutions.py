@@ -88,7 +88,6 @@ class _Dense(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: _Context, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        """Computes the gradients of image, weight and bias, where needed."""
         image, weight = ctx.saved_tensors
         stride, margin = ctx.stride, ctx.margin
         image_gradient = weight_gradient = bias_gradient = None
@@ -119,24 +118,20 @@ class _Grouped(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: _Context, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        """Computes the gradients of signal, weight and bias, where needed."""
         signal, weight = ctx.saved_tensors
         signal_gradient = weight_gradient = bias_gradient = None
         if ctx.needs_input_grad[0]:
-            signal_gradient = _signal_gradient(weight, gradient, ctx.groups)
+            # the gradient convolved with reversed kernels whose inputs and outputs are exchanged
+            C_out, C_in, K = weight.shape  # C_in: of a group
+            kernels = weight.view(ctx.groups, C_out // ctx.groups, C_in, K).transpose(1, 2).flip(3)
+            kernels = kernels.reshape(ctx.groups * C_in, C_out // ctx.groups, K)
+            padded = F.pad(gradient, (K - 1, K - 1))
+            signal_gradient = F.conv1d(padded, kernels, groups=ctx.groups)
         if ctx.needs_input_grad[1]:
             weight_gradient = _weight_gradient(signal, weight.shape, gradient, ctx.groups)
         if ctx.needs_input_grad[2]:
             bias_gradient = gradient.sum(dim=(0, 2))
         return signal_gradient, weight_gradient, bias_gradient, None
-
-
-def _signal_gradient(weight: Tensor, gradient: Tensor, groups: int) -> Tensor:
-    """Convolves the gradient with reversed kernels whose inputs and outputs are exchanged."""
-    C_out, C_in, K = weight.shape  # C_in: of a group
-    kernels = weight.view(groups, C_out // groups, C_in, K).transpose(1, 2).flip(3)
-    kernels = kernels.reshape(groups * C_in, C_out // groups, K)
-    return F.conv1d(F.pad(gradient, (K - 1, K - 1)), kernels, groups=groups)
 
 
 def _weight_gradient(signal: Tensor, shape: torch.Size, gradient: Tensor, groups: int) -> Tensor:
@@ -147,9 +142,7 @@ def _weight_gradient(signal: Tensor, shape: torch.Size, gradient: Tensor, groups
         pairs = _weight_gradient(signal, wide, gradient, groups // 2)
         pairs = pairs.view(groups // 2, 2, C_out // groups, 2, C_in, K)
         return torch.stack([pairs[:, 0, :, 0], pairs[:, 1, :, 1]], dim=1).reshape(shape)
-    n_parts = -(-K // _MAX_TAPS)
-    size = -(-K // n_parts)
-    parts = []
+    parts, size = [], -(-K // -(-K // _MAX_TAPS))  # taps of equal parts
     for first in range(0, K, size):
         n_taps = min(size, K - first)
         part = signal[:, :, first : first + gradient.shape[2] + n_taps - 1]

@@ -59,14 +59,11 @@ def allow_graphs(n: int) -> None:
 class CompiledMethod(Generic[Result]):
     """A method of a network as one graph, for synthesis.
 
-    With buckets, items and lengths are padded to sizes of which there are few: 1, 2, 3, 4, 6, 8,
-    12 ..., lengths from 32 on. The result is cut to what was asked for. With CUDA graphs, only one
-    thread at a time may call it: all results are written to the same memory.
-
-    Args:
-        method: Takes tensors (B, L, ...), a mask (B, L), and tensors (B,) or (B, L, ...); its
-            results are tensors (B, L, ...) or None.
-        has_buckets: Whether to pad; otherwise the graph is for any size.
+    The method takes tensors (B, L, ...), a mask (B, L), and tensors (B,) or (B, L, ...); its
+    results are tensors (B, L, ...) or None. With buckets, items and lengths are padded to sizes of
+    which there are few: 1, 2, 3, 4, 6, 8, 12 ..., lengths from 32 on, and the result is cut;
+    otherwise the graph is for any size. With CUDA graphs, only one thread at a time may call it:
+    all results are written to the same memory.
     """
 
     def __init__(
@@ -79,20 +76,23 @@ class CompiledMethod(Generic[Result]):
         self._graph: Callable[..., Result] = torch.compile(method, **options)
 
     def __call__(self, values: Tensor, mask: Tensor, *others: Tensor) -> Result:
-        """Runs the method: values (B, L, ...), mask (B, L), others (B,) or (B, L, ...)."""
+        """Runs the method."""
         if not self._has_buckets:
             return self._graph(values, mask, *others)
         B, L = mask.shape
         size, length = _bucket(B), max(_SHORTEST, _bucket(L))
         if self._has_cuda_graphs:
             torch.compiler.cudagraph_mark_step_begin()
-        inputs = (_repeated(tensor, size) for tensor in (values, mask, *others))
-        results = self._graph(
-            *(_lengthened(tensor, length) if tensor.ndim > 1 else tensor for tensor in inputs)
-        )
+        inputs = []
+        for tensor in (values, mask, *others):
+            # the last item is repeated, since an empty one would have no attention
+            tensor = torch.cat((tensor, tensor[-1:].expand(size - B, *tensor.shape[1:])))
+            if tensor.ndim > 1:
+                tensor = F.pad(tensor, (*(0, 0) * (tensor.ndim - 2), 0, length - L))
+            inputs.append(tensor)
+        results = self._graph(*inputs)
         # copies: the next call overwrites what a CUDA graph has written
-        cut: Result = tree_map_only(Tensor, lambda result: result[:B, :L].clone(), results)
-        return cut
+        return tree_map_only(Tensor, lambda result: result[:B, :L].clone(), results)
 
 
 def _bucket(n: int) -> int:
@@ -101,23 +101,12 @@ def _bucket(n: int) -> int:
     return power // 4 * 3 if n <= power // 4 * 3 else power
 
 
-def _repeated(values: Tensor, size: int) -> Tensor:
-    """Repeats the last item up to `size`, since an empty one would have no attention."""
-    missing = size - len(values)
-    return torch.cat((values, values[-1:].expand(missing, *values.shape[1:])))
-
-
-def _lengthened(values: Tensor, length: int) -> Tensor:
-    """Pads with zeros, (B, L, ...) -> (B, length, ...)."""
-    return F.pad(values, (*(0, 0) * (values.ndim - 2), 0, length - values.shape[1]))
-
-
 class PackedConv1d(nn.Module):
     """A `MaskedConv1d` or `Linear` that cannot be trained, moved or saved.
 
     On a CPU it is a product of two matrices, the windows of frames and the weights, (H_out, H_in,
-    K) with K odd. Convolutions also take weights in oneDNN's layout, but it depends on the number
-    of frames, and weights in that of another number make them ten times as slow.
+    K) with K odd. Convolutions take weights in oneDNN's layout for a number of frames; with another
+    number they are ten times as slow.
     """
 
     def __init__(
@@ -126,13 +115,10 @@ class PackedConv1d(nn.Module):
         bias: Tensor | None,
         dtype: torch.dtype,
         activation: Activation = "none",
-        *,
         packs: bool = True,
     ) -> None:
         super().__init__()
-        self._dtype = dtype
-        self._activation = activation
-        self._kernel_size = weight.shape[2]
+        self._dtype, self._activation, self._kernel_size = dtype, activation, weight.shape[2]
         self._weight = weight.detach().to(dtype)
         self._bias = None if bias is None else bias.detach().to(dtype)
         self._packed: Tensor | None = None
@@ -144,8 +130,7 @@ class PackedConv1d(nn.Module):
     def forward(self, frames: Tensor, mask: Tensor | None = None) -> Tensor:
         """Convolves (B, T, H_in) of any float type -> (B, T, H_out) in its own type.
 
-        Padding of the input is cleared by the mask; without one it must be 0. Padding of the result
-        is not cleared.
+        Padding is cleared before it by the mask; without one it must be 0.
         """
         B, T, _ = frames.shape
         K, margin = self._kernel_size, self._kernel_size // 2
@@ -153,11 +138,10 @@ class PackedConv1d(nn.Module):
             frames = clear_padding(frames, mask)
         frames = frames.to(self._dtype)
         if self._packed is None or (K > 1 and B * T > _MANY_FRAMES):
+            activate = _ACTIVATIONS[self._activation]
             if K == 1:
-                output = F.linear(frames, self._weight.squeeze(2), self._bias)
-            else:
-                output = convolve(frames, self._weight, self._bias, margin)
-            return _ACTIVATIONS[self._activation](output)
+                return activate(F.linear(frames, self._weight.squeeze(2), self._bias))
+            return activate(convolve(frames, self._weight, self._bias, margin))
         if K > 1:
             frames = F.pad(frames, (0, 0, margin, margin)).unfold(1, K, 1).mT.flatten(2)
         # (B, T, K * H_in) -> (B, T, H_out)
@@ -165,8 +149,7 @@ class PackedConv1d(nn.Module):
         if self._activation == "gelu":  # oneDNN's own takes ten times as long with AVX2
             return F.gelu(linear(frames, self._packed, self._bias, "none", [], ""))
         name = self._activation.removesuffix("_tanh")
-        output = linear(frames, self._packed, self._bias, name, [], "tanh")
-        return cast("Tensor", output)
+        return linear(frames, self._packed, self._bias, name, [], "tanh")
 
 
 def _can_pack(weight: Tensor) -> bool:
@@ -214,14 +197,12 @@ def packed(
     """Returns a network for synthesis, which computes the same and shares the other weights.
 
     The network, in eval mode on its device, stays as it is; later changes of its weights do not
-    reach the result.
+    reach the result. If compiled, no weights are laid out, since a compiler cannot trace those.
 
     Args:
         half: Names of the parts whose convolutions and linear maps compute in bfloat16; what is
             between them stays in the type of their input.
         methods: Names of those that can be compiled, see `CompiledMethod`.
-        compiled: Whether they are, for any size or with buckets. Then no weights are laid out,
-            since a compiler cannot trace those.
     """
     packs = compiled == "off"
     parts = {

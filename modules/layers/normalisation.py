@@ -24,11 +24,7 @@ _FIRST_ITERATIONS = 15  # from random vectors; later one per update
 def adapt_weight_norm(tensors: Mapping[str, Tensor], wanted: Collection[str]) -> dict[str, Tensor]:
     """Converts normalised weights to the form that a network stores; other tensors pass through.
 
-    Args:
-        wanted: Names in the network's `state_dict`.
-
-    Raises:
-        ValueError: If a pair that is to be folded does not fit together.
+    Names in its `state_dict` are wanted. A pair that does not fit together is a ValueError.
     """
     adapted = dict(tensors)
     for name in tensors:
@@ -56,21 +52,16 @@ def adapt_weight_norm(tensors: Mapping[str, Tensor], wanted: Collection[str]) ->
 def fold(magnitude: Tensor, direction: Tensor) -> Tensor:
     """Computes the weight, (C, ...), from magnitude g, (C, 1, ...), and direction v, (C, ...).
 
-    Raises:
-        ValueError: If the shapes differ from these, or the types are not the same float type.
+    Other shapes, and types that are not the same float type, are a ValueError.
     """
     expected = (*direction.shape[:1], *(1 for _ in direction.shape[1:]))
     # the kernel does not check shapes: others make it read foreign memory, or end the process
     if direction.ndim == 0 or direction.numel() == 0 or magnitude.shape != expected:
-        raise ValueError(
-            f"magnitudes {tuple(magnitude.shape)} of directions {tuple(direction.shape)}; expected "
-            "(C, 1, ...) and (C, ...)"
-        )
+        found = f"magnitudes {tuple(magnitude.shape)} of directions {tuple(direction.shape)}"
+        raise ValueError(f"{found}; expected (C, 1, ...) and (C, ...)")
     if magnitude.dtype != direction.dtype or not direction.is_floating_point():
-        raise ValueError(
-            f"magnitudes of {magnitude.dtype} and directions of {direction.dtype}; expected floats "
-            "of one type"
-        )
+        found = f"magnitudes of {magnitude.dtype} and directions of {direction.dtype}"
+        raise ValueError(f"{found}; expected floats of one type")
     # the kernel that training uses, so that folding is bit-exact
     return torch._weight_norm(direction, magnitude, 0)
 
@@ -119,8 +110,6 @@ def spectral_norm(module: Module) -> Module:
 
 def refine_norms(network: nn.Module) -> None:
     """Runs one power iteration for each spectral norm; call it after each update."""
-    for module in network.modules():
-        if isinstance(module, ParametrizationList):
-            for part in module:
-                if isinstance(part, SpectralNorm):
-                    part.refine(module.original)
+    for weight in network.modules():
+        if isinstance(weight, ParametrizationList) and isinstance(weight[0], SpectralNorm):
+            weight[0].refine(weight.original)

@@ -39,19 +39,17 @@ class MaskedBatchNorm(nn.Module):
         mean = clear_padding(frames, mask).sum(dim=(0, 1)) / count
         centred = clear_padding(frames - mean, mask)
         variance = centred.square().sum(dim=(0, 1)) / count
-        self._track(mean.detach(), variance.detach() * count / (count - 1).clamp(min=1))
+        with torch.no_grad():
+            self.running_mean.lerp_(mean, self.momentum)
+            unbiased_variance = variance * count / (count - 1).clamp(min=1)
+            self.running_var.lerp_(unbiased_variance, self.momentum)
+            self.num_batches_tracked += 1
         return torch.addcmul(self.bias, centred, self.weight * (variance + _EPSILON).rsqrt())
 
     def scale_and_offset(self) -> tuple[Tensor, Tensor]:
         """Returns what it multiplies by and adds in eval mode, (C,) each."""
         scale = self.weight * (self.running_var + _EPSILON).rsqrt()
         return scale, self.bias - self.running_mean * scale
-
-    @torch.no_grad()
-    def _track(self, mean: Tensor, unbiased_variance: Tensor) -> None:
-        self.running_mean.lerp_(mean, self.momentum)
-        self.running_var.lerp_(unbiased_variance, self.momentum)
-        self.num_batches_tracked += 1
 
 
 class PostNet(nn.Module):

@@ -103,9 +103,7 @@ class SelfAttention(nn.Module):
         super().__init__()
         if head_size is None and hidden % heads:
             raise ValueError(f"hidden size {hidden} is not a multiple of {heads} heads")
-        self.heads = heads
-        self.dropout = dropout
-        self.rotary_channels = rotary_channels
+        self.heads, self.dropout, self.rotary_channels = heads, dropout, rotary_channels
         width = heads * (head_size or hidden // heads)
         self.qkv = Linear(hidden, 3 * width, bias=input_bias)
         self.fc = Linear(width, hidden, bias=output_bias)
@@ -121,11 +119,10 @@ class SelfAttention(nn.Module):
             queries, keys = (turned(part, self.rotary_channels) for part in (queries, keys))
         if mask.dtype != torch.bool:
             mask = mask.to(queries.dtype)
-        # in bf16 on a CPU, PyTorch's kernel and its gradients take twice as long as matrices
+        # in bf16 on a CPU, PyTorch's kernel and its gradients take twice as long as matrices; when
+        # exported, it makes one frame a special case
         slow = queries.is_cpu and queries.dtype == torch.bfloat16
-        # and when exported, it makes one frame a special case
-        slow |= torch.compiler.is_exporting()
-        attend = matrix_attention if slow else fused_attention
+        attend = matrix_attention if slow or torch.compiler.is_exporting() else fused_attention
         dropout = self.dropout if self.training else 0.0
         context = attend(queries, keys, values, mask[:, None, None, :], dropout)
         return self.fc(context.transpose(1, 2).flatten(2))
@@ -180,29 +177,24 @@ class FFTStack(nn.Module):
         stored_positions: bool = False,
     ) -> None:
         super().__init__()
-        self.order = order
-        self.stored_positions = stored_positions
+        self.order, self.stored_positions = order, stored_positions
         positions = sinusoids(max_length, hidden, order=order)
         self.register_buffer("positions", positions, persistent=stored_positions)
         self.layers = nn.ModuleList(blocks)
 
     def forward(self, frames: Tensor, mask: Tensor) -> Tensor:
         """Transforms phones or frames of any number, (B, T, H); padding 0."""
-        frames = clear_padding(frames + self._positions(frames.shape[1]), mask)
+        (_, T, H), n_ready = frames.shape, len(self.positions)
+        exporting = torch.compiler.is_exporting()  # a graph has no branches on a length
+        if not exporting and n_ready >= T:
+            positions = self.positions[:T]
+        else:
+            positions = sinusoids(T, H, self.positions.device, self.order)
+            if exporting and self.stored_positions:
+                numbers = torch.arange(T)
+                ready = self.positions[numbers.clamp(max=n_ready - 1)]
+                positions = torch.where(numbers[-1] < n_ready, ready, positions)
+        frames = clear_padding(frames + positions, mask)
         for layer in self.layers:
             frames = layer(frames, mask)
         return frames
-
-    def _positions(self, length: int) -> Tensor:
-        """Returns positions (length, H): those that are kept ready, or computed ones."""
-        n_ready, hidden = self.positions.shape
-        # a graph has no branches on a length
-        exporting = torch.compiler.is_exporting()
-        if not exporting and n_ready >= length:
-            return self.positions[:length]
-        computed = sinusoids(length, hidden, self.positions.device, self.order)
-        if not exporting or not self.stored_positions:
-            return computed
-        numbers = torch.arange(length)
-        ready = self.positions[numbers.clamp(max=n_ready - 1)]
-        return torch.where(numbers[-1] < n_ready, ready, computed)

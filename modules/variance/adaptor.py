@@ -46,8 +46,7 @@ def regulate(phones: Tensor, durations: Tensor, max_length: int | None = None) -
 
     Ren et al. 2019, "FastSpeech", arXiv:1905.09263, eq. 1. Phones (B, N, H), durations (B, N) int64
     frames, 0 for padding -> (B, T, H), 0 beyond the sum of an item's durations. What exceeds T,
-    `max_length`, is cut. Without it the longest item is looked up, which makes the host wait for a
-    GPU.
+    `max_length`, is cut; without it the longest item is looked up, and the host waits for a GPU.
     """
     B, N, H = phones.shape
     ends = durations.cumsum(dim=1)  # (B, N): first frame after each phone
@@ -100,11 +99,10 @@ def interpolate_unvoiced(f0: Tensor, lengths: Tensor) -> Tensor:
 def join_phones(
     values: Tensor, durations: Tensor, known_mask: Tensor | None, max_length: int
 ) -> Tensor:
-    """Joins values of phones by straight lines between the middles of the phones.
+    """Joins values of phones, (B, N) Hz, by straight lines between the middles of the phones.
 
-    Before the first and after the last of them the value is held. F0 in Hz, (B, N), durations in
-    frames, (B, N) -> (B, T), 0 beyond the sum of an item's durations. Phones without frames, or
-    outside the known mask, have no value.
+    Before the first and after the last of them the value is held: (B, T), 0 beyond the sum of an
+    item's durations. Phones without frames, or outside the known mask, have no value.
     """
     ends = durations.cumsum(dim=1)
     middles = ends - (durations + 1) // 2  # (B, N)
@@ -143,16 +141,13 @@ class TtsOutput(NamedTuple):
 
     def contours_per_frame(self) -> tuple[Tensor | None, Tensor | None]:
         """Returns pitch and energy per frame, (B, T) each; values of phones are repeated."""
-        return (
-            self._per_frame(self.pitch, self.pitch_level),
-            self._per_frame(self.energy, self.energy_level),
-        )
 
-    def _per_frame(self, values: Tensor | None, level: Level) -> Tensor | None:
-        if values is None or level == "frame":
-            return values
-        _, _, T = self.mel.shape
-        return regulate(values.unsqueeze(2), self.durations, T).squeeze(2)
+        def per_frame(values: Tensor | None, level: Level) -> Tensor | None:
+            if values is None or level == "frame":
+                return values
+            return regulate(values.unsqueeze(2), self.durations, self.mel.shape[2]).squeeze(2)
+
+        return per_frame(self.pitch, self.pitch_level), per_frame(self.energy, self.energy_level)
 
 
 def finished_mel(mel_hat: Tensor, frame_mask: Tensor, log_floor: float) -> Tensor:
@@ -161,12 +156,9 @@ def finished_mel(mel_hat: Tensor, frame_mask: Tensor, log_floor: float) -> Tenso
 
 
 def resolve_speakers(speaker_ids: Tensor | None, n_speakers: int, lengths: Tensor) -> Tensor:
-    """Returns the speaker ids of a batch, by default those of a single-speaker model.
+    """Returns the speaker ids of a batch; a ValueError if several speakers have none.
 
     The lengths, any (B,) of the batch, give size and device.
-
-    Raises:
-        ValueError: If the model has several speakers and no ids are given.
     """
     if speaker_ids is None and n_speakers > 1:
         raise ValueError(f"a voice of {n_speakers} speakers needs speaker_ids")

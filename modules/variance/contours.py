@@ -113,31 +113,16 @@ class ContourControl(NamedTuple):
         )
 
 
-def _linear_edges(stats: ContourStats, n_edges: int) -> Tensor:
-    """Returns edges of equal distance over the normalised range of all speakers."""
-    lowest = ((stats.minimum - stats.mean) / stats.std).min()
-    highest = ((stats.maximum - stats.mean) / stats.std).max()
-    return torch.linspace(float(lowest), float(highest), n_edges)
-
-
-def _log_edges(stats: ContourStats, n_edges: int) -> Tensor:
-    """Returns edges of equal ratio over the range of all speakers, in Hz or linear energy."""
-    highest = max(float(stats.maximum.max()), 1e-3)  # an unvoiced corpus has a range of 0
-    lowest = max(float(stats.minimum.min()), highest * 1e-4)  # 80 dB; silence has no logarithm
-    return torch.linspace(math.log(lowest), math.log(highest), n_edges).exp()
-
-
 class Contour(nn.Module):
     """Pitch or energy as a part of a network: predicted, and added to hidden vectors.
 
     Args:
-        scale: Scale of the predictor, whose values are embedded.
-        embedding: Vectors of bins, or without edges a convolution over values of phones.
+        embedding: Vectors of bins, or without edges a convolution over values of phones, with
+            dropout.
         is_continuous: Whether all phones have a value, pitch being interpolated; else a phone
             without a known value, such as a voiceless one, has 0 on the scale, the speaker's mean,
             and so has one whose given value is 0.
         edges: Edges of the bins, on the scale ("linear") or in Hz or linear energy ("log").
-        dropout: Dropout of the vectors of a convolution.
     """
 
     edges: Tensor | None
@@ -155,36 +140,22 @@ class Contour(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        self.predictor = predictor
-        self.norm = scale
-        self.embedding = embedding
-        self.level = level
-        self.is_continuous = is_continuous
+        self.predictor, self.norm, self.embedding = predictor, scale, embedding
+        self.level, self.is_continuous, self.quantization = level, is_continuous, quantization
         self.register_buffer("edges", edges)
-        self.quantization = quantization
         self.dropout = Dropout(dropout)
 
     def forward(
-        self,
-        hidden: Tensor,
-        target: Tensor,
-        mask: Tensor,
-        speaker_ids: Tensor,
-        source: Tensor | None = None,
+        self, hidden: Tensor, target: Tensor, mask: Tensor, speakers: Tensor, source: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         """Predicts the contour, and adds the vectors of the true one (teacher forcing).
 
-        Args:
-            hidden: Phones or frames, (B, L, H).
-            target: On the predictor's scale, (B, L), as `target` gives it.
-            mask: (B, L) bool, True = valid.
-            source: Input of the predictor, (B, L, H'); None: `hidden`.
-
-        Returns:
-            The vectors with the contour, (B, L, H), and the prediction, (B, L); padding 0.
+        The predictor reads the source, (B, L, H'), or the phones or frames, (B, L, H), to whose
+        vectors those of the target, (B, L) as `target` gives it, are added. Returns these, and the
+        prediction, (B, L); padding 0.
         """
         predicted = self.predictor(hidden if source is None else source, mask)
-        return clear_padding(hidden + self.embed(target, mask, speaker_ids), mask), predicted
+        return clear_padding(hidden + self.embed(target, mask, speakers), mask), predicted
 
     def infer(
         self,
@@ -195,15 +166,10 @@ class Contour(nn.Module):
         control: ContourControl = ContourControl(),  # noqa: B008  # it cannot be changed
         source: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Adds the vectors of the predicted or given contour; other arguments as of `forward`.
+        """Adds the vectors of the predicted or given contour; durations are frames, (B, N).
 
-        Args:
-            durations: Frames per phone, (B, N).
-            control: With the default, it is the prediction.
-
-        Returns:
-            The vectors with the contour, (B, L, H), and the contour in Hz or linear energy, (B, L);
-            padding 0.
+        Returns the vectors with the contour, (B, L, H), and the contour in Hz or linear energy,
+        (B, L); padding 0.
         """
         if self.is_continuous:
             # A transform changes voiceless phones too: the contour of training continues through
@@ -231,14 +197,10 @@ class Contour(nn.Module):
     ) -> Tensor:
         """Returns the contour to be predicted, on the scale, (B, N) or (B, T) by level.
 
-        Where none is known, and for phones without frames, it is 0, the speaker's mean. A phone of
-        a contour that is not continuous has the mean of its known frames.
-
-        Args:
-            values: F0 in Hz, or energy, (B, T); 0 where not known; F0 of a continuous contour is
-                interpolated.
-            known_mask: (B, T) bool, False where there is no value: padding, unvoiced utterances.
-            durations: Frames per phone, (B, N).
+        It is made from F0 in Hz, or energy, (B, T), 0 where the mask says that there is no value:
+        padding, unvoiced utterances; F0 of a continuous contour is interpolated. Where none is
+        known, and for phones without frames, it is 0, the speaker's mean. A phone of a contour that
+        is not continuous has the mean of its known frames.
         """
         if self.level == "frame":
             return self.norm(values, speaker_ids) * known_mask
@@ -282,22 +244,23 @@ def binned_contour(
     hidden: int,
     n_bins: int,
 ) -> Contour:
-    """Builds pitch or energy of speakers, quantised and embedded.
+    """Builds pitch or energy of speakers, quantised and embedded in H channels.
 
     The vectors start proportional to the normalised values of their bins. Neighbouring bins then
     mean nearly the same from the first update on, and a bin that training never sees resembles the
-    last that it does; random vectors mean nothing there.
-
-    Args:
-        stats: Statistics of the training data, by speaker.
-        quantization: Bins of equal width over the normalised range ("linear"), or of equal ratio
-            over the range in Hz or linear energy ("log"). The first and the last bin are open.
-        hidden: H, channels of the embedding.
+    last that it does; random vectors mean nothing there. Bins are of equal width over the
+    normalised range of all speakers ("linear"), or of equal ratio over that in Hz or linear energy
+    ("log"). The first and the last bin are open.
     """
     norm, embedding = SpeakerNorm(stats.mean, stats.std), nn.Embedding(n_bins, hidden)
-    edges = (_linear_edges if quantization == "linear" else _log_edges)(stats, n_bins - 1)
-    normalised = edges
-    if quantization == "log":
+    if quantization == "linear":
+        lowest = float(((stats.minimum - stats.mean) / stats.std).min())
+        highest = float(((stats.maximum - stats.mean) / stats.std).max())
+        edges = normalised = torch.linspace(lowest, highest, n_bins - 1)
+    else:
+        highest = max(float(stats.maximum.max()), 1e-3)  # an unvoiced corpus has a range of 0
+        lowest = max(float(stats.minimum.min()), highest * 1e-4)  # 80 dB; silence has no logarithm
+        edges = torch.linspace(math.log(lowest), math.log(highest), n_bins - 1).exp()
         normalised = (edges - stats.mean.float().mean()) / stats.std.float().mean()
     middles = (normalised[1:] + normalised[:-1]) / 2
     centres = torch.cat([normalised[:1], middles, normalised[-1:]])  # (n_bins,)
@@ -314,12 +277,10 @@ def convolved_contour(
     kernel_size: int,
     dropout: float = 0.0,
 ) -> Contour:
-    """Builds pitch or energy of phones, embedded by a convolution of an odd kernel.
+    """Builds pitch or energy of phones, embedded in H channels by a convolution of an odd kernel.
 
-    Args:
-        stats: Statistics of frames, by speaker, of which mean and std are used, for a contour with
-            gaps; None for an energy on a logarithmic scale.
-        hidden: H, channels of the embedding.
+    Mean and std of frames, by speaker, are for a contour with gaps; None is for an energy on a
+    logarithmic scale.
     """
     scale = LogScale() if stats is None else SpeakerNorm(stats.mean, stats.std)
     embedding = MaskedConv1d(1, hidden, kernel_size)

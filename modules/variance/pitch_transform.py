@@ -17,21 +17,14 @@ from modules.layers.basic import length_mask
 class PitchTransform:
     """Flattens, inverts, amplifies, then shifts a contour f; m is the speaker's mean.
 
-    Args:
-        flatten: m, a monotone.
-        invert: 2 m - f.
-        amplify: m + amplify (f - m); 0 flattens, a negative factor inverts.
-        shift_hz: f + shift_hz.
-        custom: f' of the contour f, (B, L) Hz, and its lengths, (B,); excludes the others.
-
-    Raises:
-        ValueError: If a number is not finite, or `custom` is given together with another transform.
+    A number that is not finite, and `custom` with another transform, is a ValueError.
     """
 
-    flatten: bool = False
-    invert: bool = False
-    amplify: float = 1.0
-    shift_hz: float = 0.0
+    flatten: bool = False  # m, a monotone
+    invert: bool = False  # 2 m - f
+    amplify: float = 1.0  # m + amplify (f - m); 0 flattens, a negative factor inverts
+    shift_hz: float = 0.0  # f + shift_hz
+    # f' of the contour f, (B, L) Hz, and its lengths, (B,); excludes the others
     custom: Callable[[Tensor, Tensor], Tensor] | None = None
 
     def __post_init__(self) -> None:
@@ -48,13 +41,8 @@ class PitchTransform:
     ) -> Tensor:
         """Transforms the voiced positions of a contour: Hz (B, L) -> (B, L), perhaps below 0.
 
-        Args:
-            mean_hz: Mean of the speaker, (B, 1).
-            lengths: Valid positions per item, (B,).
-            voiced: (B, L) bool, where the pitch is heard; None: everywhere.
-
-        Raises:
-            ValueError: If `custom` gives another shape, or values that are not finite.
+        The mean of the speaker is (B, 1), lengths are (B,), voiced positions (B, L) bool, None:
+        all. If `custom` gives another shape, or values that are not finite, it is a ValueError.
         """
         changed = length_mask(lengths, pitch_hz.shape[1])
         if voiced is not None:
@@ -66,18 +54,16 @@ class PitchTransform:
             transformed = mean_hz + factor * (pitch_hz - mean_hz) + self.shift_hz
         else:
             transformed = self.custom(pitch_hz, lengths)
-            _check(transformed, pitch_hz, changed)
+            gives = "the custom pitch transform gives"
+            returned, expected = type(transformed).__name__, _shape_of(pitch_hz)
+            if isinstance(transformed, Tensor):
+                returned = _shape_of(transformed)
+            if returned != expected:
+                raise ValueError(f"{gives} {returned}; expected {expected}")
+            if not transformed[changed].isfinite().all():
+                raise ValueError(f"{gives} values that are not finite")
         return torch.where(changed, transformed, pitch_hz)
 
 
-def _check(transformed: Tensor, pitch_hz: Tensor, used: Tensor) -> None:
-    shape = tuple(pitch_hz.shape)
-    returned = type(transformed).__name__
-    if isinstance(transformed, Tensor):
-        returned = f"a tensor of the shape {tuple(transformed.shape)}"
-    if returned != f"a tensor of the shape {shape}":
-        raise ValueError(
-            f"the custom pitch transform gives {returned}; expected a tensor of the shape {shape}"
-        )
-    if not transformed[used].isfinite().all():
-        raise ValueError("the custom pitch transform gives values that are not finite")
+def _shape_of(values: Tensor) -> str:
+    return f"a tensor of the shape {tuple(values.shape)}"

@@ -48,9 +48,7 @@ class ProsodyEncoder(nn.Module):
 
     Predictors on the mel's encoder memorise an hour of speech: predicted pitch correlates with the
     recording by 0.998 in training sentences and by 0.44 in unseen ones; with this encoder, by 0.55.
-
-    Args:
-        speakers: Vectors of H channels, an even number.
+    Vectors have H channels, an even number.
     """
 
     def __init__(
@@ -99,11 +97,9 @@ class MinGRU(nn.Module):
 
     def forward(self, phones: Tensor, mask: Tensor) -> Tensor:
         """Computes both directions: (B, N, H), mask (B, N) -> (B, N, H), padding not cleared."""
-        states = [
-            _scan(self.gates_forward(phones), mask, is_backward=False),
-            _scan(self.gates_backward(phones), mask, is_backward=True),
-        ]
-        return torch.cat(states, dim=2)
+        forward = _scan(self.gates_forward(phones), mask, is_backward=False)
+        backward = _scan(self.gates_backward(phones), mask, is_backward=True)
+        return torch.cat([forward, backward], dim=2)
 
 
 def _scan(gates: Tensor, mask: Tensor, *, is_backward: bool) -> Tensor:
@@ -119,8 +115,7 @@ def _scan(gates: Tensor, mask: Tensor, *, is_backward: bool) -> Tensor:
             return F.pad(values, (0, 0, 0, step))[:, step:]
         return F.pad(values, (0, 0, step, 0))[:, :N]
 
-    for doubling in range(_N_DOUBLINGS):
-        step = 2**doubling
+    for step in (2**doubling for doubling in range(_N_DOUBLINGS)):
         states = states + share_kept * shifted(states, step)
         share_kept = share_kept * shifted(share_kept, step)
     return states

@@ -48,9 +48,7 @@ class GriffinLimGraph(nn.Module):
         hop = self.mel.hop_length
         n_later = (torch.sym_max(T, self.n_rows) - self.n_rows + CHUNK_FRAMES - 1) // CHUNK_FRAMES
         starts = CHUNK_FRAMES * torch.arange(n_later + 1)  # (W,)
-        frames = starts[:, None] + torch.arange(
-            -1, self.n_rows
-        )  # the frame before, and those of it
+        frames = starts[:, None] + torch.arange(-1, self.n_rows)  # one before, and its own
         windows = magnitude[frames.clamp(0, T - 1)]  # (W, 1 + n_rows, K)
         nothing = torch.zeros(self.n_blocks - 1, hop)
         past = torch.zeros(K, dtype=torch.float64), nothing, nothing.clone()
@@ -63,9 +61,8 @@ class GriffinLimGraph(nn.Module):
     def _window(self, past: _Past, window: tuple[Tensor, Tensor, Tensor]) -> tuple[_Past, Tensor]:
         """Returns the past of the next window, and the sound, (n_rows + n_blocks - 1, hop_length).
 
-        Args:
-            window: Magnitudes, (1 + n_rows, K), with the last frame of the past first; the number
-                of frames before the window, and from there on.
+        A window has magnitudes, (1 + n_rows, K), with the last frame of the past first, and the
+        number of frames before it and from there on.
         """
         phases, wav, weight = past
         magnitude, start, n_left = window
@@ -112,11 +109,7 @@ class GriffinLimGraph(nn.Module):
     ) -> Tensor:
         """Iterates from the given phases, as `MagnitudeVocoder`: the spectrum of `RealDft`."""
         weight = weight.clamp(min=LEAST_WEIGHT)
-        magnitude, phases = (  # (C, T, D)
-            values[:, self.dft.bins].transpose(0, 1) for values in (magnitude, phases)
-        )
-        parts = phases.cos(), phases.sin() * self.dft.sign[:, None]
-        spectrum = torch.cat([magnitude * part for part in parts], 2)
+        magnitude, spectrum = self.dft.polar(magnitude, phases)  # (C, T, D), (C, T, 2 D)
         if self.vocoder.iterations == 0:  # a scan has one step or more
             return spectrum
         iterate = partial(self._iterated, magnitude, weight, before)
@@ -175,20 +168,25 @@ class RealDft(nn.Module):
         count = torch.where((c == 0) | (2 * c == A), 1, 2).double()[:, None]  # with conjugates
         turns = (b[:, None] * number[:, None]).double() / n_fft  # (C, B, D)
         real, imaginary = (2 * math.pi * turns).cos(), (2 * math.pi * turns).sin()
-        columns = torch.cat(
-            [torch.cat([real, -imaginary], 2), torch.cat([imaginary, real], 2)], 1
-        )  # (C, 2 B, 2 D)
+        columns = torch.cat([torch.cat([real, -imaginary], 2), torch.cat([imaginary, real], 2)], 1)
         tensors = {
             "bins": torch.minimum(number, n_fft - number),  # (C, D) of the usual half spectrum
             "sign": torch.where(2 * number > n_fft, -1.0, 1.0),  # -1: that bin's conjugate
             "over_rows": torch.cat([cosines, -sines]),  # (2 C, A)
-            "over_columns": columns,
+            "over_columns": columns,  # (C, 2 B, 2 D)
             "to_columns": columns.mT.contiguous(),
             "to_rows": torch.cat([count * cosines, -count * sines]).T / n_fft,  # (A, 2 C)
         }
         for name, tensor in tensors.items():
             kept = tensor.float() if tensor.is_floating_point() else tensor
             self.register_buffer(name, kept, persistent=False)
+
+    def polar(self, magnitude: Tensor, phases: Tensor) -> tuple[Tensor, Tensor]:
+        """Orders magnitudes and phases, (T, N / 2 + 1): magnitudes (C, T, D), spectrum."""
+        ordered = (values[:, self.bins].transpose(0, 1) for values in (magnitude, phases))
+        magnitude, phases = ordered  # (C, T, D) each
+        parts = phases.cos(), phases.sin() * self.sign[:, None]
+        return magnitude, torch.cat([magnitude * part for part in parts], 2)
 
     def forward(self, frames: Tensor) -> Tensor:
         """Transforms frames: (T, N) -> (C, T, 2 D)."""

@@ -12,20 +12,15 @@ _LEAST_WEIGHT = 1e-11  # of a sample that no valid frame reaches
 class InverseStft(nn.Module):
     """Waveforms of spectra, as many hops of samples as there are frames (Hann window).
 
-    Args:
-        n_fft: Samples of a frame and of its window.
-        hop_length: Samples between frames.
-        n_cut: Samples of the first frame before the waveform: n_fft // 2 centres frame t on sample
-            t * hop_length, as `torch.istft` does; (n_fft - hop_length) // 2 half a hop later.
+    `n_cut` samples of the first frame come before the waveform: n_fft // 2 centres frame t on
+    sample t * hop_length, as `torch.istft` does; (n_fft - hop_length) // 2 half a hop later.
     """
 
     window: Tensor
 
     def __init__(self, n_fft: int, hop_length: int, n_cut: int) -> None:
         super().__init__()
-        self.n_fft = n_fft
-        self.hop_length = hop_length
-        self.n_cut = n_cut
+        self.n_fft, self.hop_length, self.n_cut = n_fft, hop_length, n_cut
         self.register_buffer("window", torch.hann_window(n_fft), persistent=False)
 
     @property

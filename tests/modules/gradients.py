@@ -1,6 +1,17 @@
-"""Outputs and gradients of a layer, to compare implementations."""
+"""A recording, and outputs and gradients of a layer, to compare implementations."""
 
+from pathlib import Path
+
+import soundfile
 import torch
+
+RECORDINGS = Path(__file__).parents[2] / "egs" / "_demo" / "LJSpeech-mini" / "wavs"
+
+
+def recording(n_samples: int | None = None) -> torch.Tensor:
+    """Speech at 22050 Hz, (1, S)."""
+    wav, _ = soundfile.read(RECORDINGS / "LJ001-0002.flac", dtype="float32")
+    return torch.from_numpy(wav[:n_samples])[None]
 
 
 def results(layer, signal):

@@ -13,12 +13,8 @@ def test_a_path_leads_from_the_noise_to_the_target_at_its_velocity():
     torch.testing.assert_close(starts, noise)
     torch.testing.assert_close(ends, target + SIGMA * noise)
     torch.testing.assert_close(ends - starts, velocity)
-
-
-def test_each_item_is_at_its_own_time():
-    noise, target = torch.zeros(2, 1, 1), torch.ones(2, 1, 1)
-    points, _ = path_point(noise, target, torch.tensor([0.25, 0.75]))
-    assert points.flatten().tolist() == [0.25, 0.75]
+    points, _ = path_point(torch.zeros(2, 1, 1), torch.ones(2, 1, 1), torch.tensor([0.25, 0.75]))
+    assert points.flatten().tolist() == [0.25, 0.75]  # each at its own time
 
 
 @pytest.mark.parametrize("n_steps", [1, 4])
@@ -53,16 +49,13 @@ def test_noise_is_normal_and_independent():
     assert (noise[..., 1:] * noise[..., :-1]).mean().abs() < 0.01
 
 
-def test_a_seed_is_one_for_all_or_one_of_each_item():
+def test_noise_of_a_frame_depends_on_the_seed_of_its_item_and_not_on_batch_and_length():
+    noise = frame_noise(torch.tensor([7, 2**32 - 1]), 50, 80)
+    assert torch.equal(frame_noise(torch.tensor([2**32 - 1]), 20, 80), noise[1:, :20])
     phone_ids, seeds = torch.tensor([[1, 2, 3], [4, 5, 0]]), [7, 2**63 - 1]
     found = seeds_of_phones(phone_ids, torch.tensor(seeds))
     for item, seed in enumerate(seeds):
         assert found[item] == seeds_of_phones(phone_ids, seed)[item]
-
-
-def test_noise_of_a_frame_does_not_depend_on_batch_and_length():
-    noise = frame_noise(torch.tensor([7, 2**32 - 1]), 50, 80)
-    assert torch.equal(frame_noise(torch.tensor([2**32 - 1]), 20, 80), noise[1:, :20])
 
 
 def mixed(bits: int) -> int:

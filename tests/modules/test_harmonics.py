@@ -9,10 +9,8 @@ from modules.variance.adaptor import regulate
 
 MELS = {
     "22 kHz": MelConfig(),
-    "24 kHz": MelConfig(
-        sample_rate=24000, n_fft=2048, win_length=1200, hop_length=300, n_mels=100, f_max=12000
-    ),
-    "16 kHz, 60 bands": MelConfig(sample_rate=16000, n_mels=60, f_min=80, f_max=7600),
+    "24 kHz": MelConfig(24000, 2048, 1200, 300, n_mels=100, f_max=12000),
+    "16 kHz, 60 bands": MelConfig(16000, n_mels=60, f_min=80, f_max=7600),
 }
 
 
@@ -68,13 +66,7 @@ def test_beyond_60_and_500_hz_the_harmonics_stay():
         torch.testing.assert_close(ripples[frame], table[row], atol=1e-4, rtol=0)
 
 
-def test_the_table_is_not_saved_and_moves_with_the_network():
-    head = HarmonicHead(4, MelConfig())
-    assert set(head.state_dict()) == {"depth.weight", "depth.bias"}
-    assert head.to("meta").comb.ripples.device.type == "meta"
-
-
-def test_before_training_nothing_is_added_and_everything_gets_a_gradient():
+def test_before_training_nothing_is_added_and_everything_but_the_table_is_saved_and_trained():
     torch.manual_seed(0)
     head, frames, f0 = HarmonicHead(4, MelConfig()), torch.randn(2, 3, 4), torch.full((2, 3), 150.0)
     added = head(frames, f0)
@@ -82,6 +74,8 @@ def test_before_training_nothing_is_added_and_everything_gets_a_gradient():
     (added * torch.randn_like(added)).sum().backward()
     assert (head.depth.weight.grad != 0).all()
     assert (head.depth.bias.grad != 0).all()
+    assert set(head.state_dict()) == {"depth.weight", "depth.bias"}
+    assert head.to("meta").comb.ripples.device.type == "meta"
 
 
 H = 8
@@ -100,16 +94,13 @@ def batch():
     return frames, f0, durations, mask
 
 
-def test_it_changes_nothing_before_training():
-    frames, f0, durations, mask = batch()
-    network = F0Residual(H).eval()
-    assert torch.equal(network.applied(frames, f0, durations, mask), f0)
-
-
-def test_it_learns_how_f0_moves_within_phones():
+def test_it_changes_nothing_before_training_and_learns_how_f0_moves_within_phones():
     torch.manual_seed(0)
     frames, f0, durations, mask = batch()
     network = F0Residual(H).eval()  # without dropout
+    assert torch.equal(network.applied(frames, f0, durations, mask), f0)
+    # unvoiced frames and padding do not count
+    assert network.l1_sum(frames, torch.zeros_like(f0), durations, mask).item() == 0
     optimizer = torch.optim.Adam(network.parameters(), 2e-2)
     before = network.l1_sum(frames, f0, durations, mask).item()
     assert before == pytest.approx(0.5 * int(mask.sum()), rel=0.1)
@@ -122,13 +113,6 @@ def test_it_learns_how_f0_moves_within_phones():
     assert (network.applied(frames, flat, durations, mask) / f0 - 1)[mask].abs().mean() < 0.02
 
 
-def test_unvoiced_frames_and_padding_do_not_count():
-    frames, f0, durations, mask = batch()
-    network = F0Residual(H).eval()
-    unvoiced = torch.zeros_like(f0)
-    assert network.l1_sum(frames, unvoiced, durations, mask).item() == 0
-
-
 def test_the_network_that_gives_the_frames_learns_nothing_from_it():
     frames, f0, durations, mask = batch()
     frames.requires_grad_()
@@ -139,19 +123,12 @@ def test_the_network_that_gives_the_frames_learns_nothing_from_it():
     assert network.given.weight.grad is not None
 
 
-def test_it_does_not_depend_on_how_high_the_voice_is():
+def test_it_is_the_same_for_high_voices_alone_and_in_a_batch():
     frames, f0, durations, mask = batch()
     network = F0Residual(H).eval()
     torch.nn.init.normal_(network.predictor.linear.weight)
-    low, high = (network(frames, factor * f0, durations, mask) for factor in (1, 2))
-    assert torch.allclose(low, high, atol=1e-4)
-
-
-def test_it_is_the_same_alone_and_in_a_batch():
-    frames, f0, durations, mask = batch()
-    network = F0Residual(H).eval()
-    torch.nn.init.normal_(network.predictor.linear.weight)
-    together = network(frames, f0, durations, mask)
+    together, high = (network(frames, factor * f0, durations, mask) for factor in (1, 2))
+    assert torch.allclose(together, high, atol=1e-4)
     alone = network(frames[:1, :16], f0[:1, :16], durations[:1, :2], mask[:1, :16])
     assert torch.allclose(together[:1, :16], alone, atol=1e-5)
     assert (together[~mask] == 0).all()

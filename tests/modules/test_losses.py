@@ -16,6 +16,9 @@ def test_errors_are_summed_over_valid_positions_and_averaged_over_bands():
     assert mse_sum(frames, torch.zeros_like(frames), MASK) == 5 + 2 + 16
     phones = torch.tensor([[1.0, 2, 9], [3, 9, 9]])
     assert mse_sum(phones, torch.zeros_like(phones), MASK) == 1 + 4 + 9
+    predicted = torch.full((2, 3), 200.0, dtype=torch.bfloat16)
+    loss = mse_sum(predicted, torch.zeros(2, 3), MASK)
+    assert (loss.dtype, loss.item()) == (torch.float32, 3 * 200.0**2)
 
 
 def test_attention_costs_its_distance_to_the_diagonal():
@@ -24,24 +27,10 @@ def test_attention_costs_its_distance_to_the_diagonal():
     far = 1 - np.exp(-(0.25**2) / (2 * 0.2**2))  # of both phones at 1/4, of the second at 3/4
     found = guided_attention_sum(attention, torch.tensor([2]), torch.tensor([4]))
     assert found.item() == pytest.approx(0 + far + 0 + far, rel=1e-5)
-
-
-def test_attention_of_padding_costs_nothing():
-    attention = torch.eye(5)[None].flip(1)
-    alone = guided_attention_sum(attention[:, :3, :4], torch.tensor([4]), torch.tensor([3]))
-    padded = guided_attention_sum(
-        torch.nn.functional.pad(attention[:, :3, :4], (0, 2, 0, 3), value=0.0),
-        torch.tensor([4]),
-        torch.tensor([3]),
-    )
-    assert padded.item() == pytest.approx(alone.item())
-
-
-def test_half_precision_predictions_give_float32_losses():
-    predicted = torch.full((2, 3), 200.0, dtype=torch.bfloat16)
-    loss = mse_sum(predicted, torch.zeros(2, 3), MASK)
-    assert loss.dtype == torch.float32
-    assert loss == 3 * 200.0**2
+    attention = torch.eye(5)[None].flip(1)[:, :3, :4]  # padding costs nothing
+    lengths = torch.tensor([4]), torch.tensor([3])
+    padded = guided_attention_sum(F.pad(attention, (0, 2, 0, 3)), *lengths)
+    assert padded.item() == pytest.approx(guided_attention_sum(attention, *lengths).item())
 
 
 @pytest.fixture
@@ -62,6 +51,11 @@ def test_equal_audio_has_no_distance_and_each_item_has_that_which_it_has_alone(w
     assert torch.allclose(together, alone, rtol=1e-5)
     assert (together > 0.1).all()
     assert torch.equal(distance(wav, wav), torch.zeros(3))
+    half = wav_hat.bfloat16(), wav.bfloat16()
+    assert torch.equal(distance(*half), distance(*(signal.float() for signal in half)))
+    # windows follow the network and are not saved
+    assert distance.state_dict() == {}
+    assert {name for name, _ in distance.named_buffers()} == {f"window_{n}" for n in range(3)}
 
 
 def test_resolutions_count_alike(wavs):
@@ -83,20 +77,6 @@ def test_silence_has_a_finite_distance_and_gradient(wavs, silent):
 
     assert distance.isfinite().all()
     assert wav_hat.grad.isfinite().all()
-
-
-def test_half_precision_is_compared_in_whole(wavs):
-    wav, wav_hat = (signal.bfloat16() for signal in wavs)
-    whole = MultiResolutionStft()(wav_hat.float(), wav.float())
-
-    assert torch.equal(MultiResolutionStft()(wav_hat, wav), whole)
-
-
-def test_windows_follow_the_network_and_are_not_saved():
-    distance = MultiResolutionStft()
-
-    assert distance.state_dict() == {}
-    assert {name for name, _ in distance.named_buffers()} == {"window_0", "window_1", "window_2"}
 
 
 def magnitude(wav, resolution):

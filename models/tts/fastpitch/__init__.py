@@ -16,6 +16,7 @@ Checkpoints of NVIDIA's code can be loaded. It departs from that code in that
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -38,12 +39,7 @@ from processors.dataset.batch import TtsBatch
 
 
 class FastPitch(FeedForwardNetwork):
-    """Phones to mel: encoder, durations, pitch, energy, decoder.
-
-    Args:
-        n_phones: Size of the vocabulary, padding (id 0) included.
-        pitch: Statistics of F0 in Hz, one value per speaker; mean and std are used.
-    """
+    """Phones, padding (id 0) included, to mel: encoder, durations, pitch, energy, decoder."""
 
     def __init__(
         self, config: FastPitchConfig, n_phones: int, mel: MelConfig, pitch: ContourStats
@@ -57,13 +53,11 @@ class FastPitch(FeedForwardNetwork):
         self.speaker_embedding = speaker_embedding(self.n_speakers, hidden)
         self.encoder = _stack(config.encoder, hidden)
         self.duration_predictor = VariancePredictor(hidden, **vars(config.duration_predictor))
-        pitch_predictor = VariancePredictor(hidden, **vars(config.pitch_predictor))
-        self.pitch = convolved_contour(pitch_predictor, pitch, hidden, config.pitch_kernel_size)
+        predictor = VariancePredictor(hidden, **vars(config.pitch_predictor))
+        self.pitch = convolved_contour(predictor, pitch, hidden, config.pitch_kernel_size)
         if config.variant == "1.1":
-            energy_predictor = VariancePredictor(hidden, **vars(config.energy_predictor))
-            self.energy = convolved_contour(
-                energy_predictor, None, hidden, config.energy_kernel_size
-            )
+            predictor = VariancePredictor(hidden, **vars(config.energy_predictor))
+            self.energy = convolved_contour(predictor, None, hidden, config.energy_kernel_size)
         self.decoder = _stack(config.decoder, hidden)
         self.mel_linear = Linear(hidden, mel.n_mels)
         if config.harmonics:
@@ -99,23 +93,18 @@ class FastPitch(FeedForwardNetwork):
         if self.energy is None and energy is not None:
             raise ValueError("this voice has no energy (FastPitch 1.0); leave energy out")
         if "energy" not in self.controls and (isinstance(control, Tensor) or control != 1):
-            kind = (
+            has = (
                 "no energy (FastPitch 1.0)" if self.energy is None else "the energy of the log-mel"
             )
-            raise ValueError(f"this voice has {kind} and no energy_control; leave it out")
+            raise ValueError(f"this voice has {has} and no energy_control; leave it out")
 
 
 def _stack(sizes: FFTConfig, hidden: int) -> FFTStack:
     """Builds the encoder or the decoder."""
-
-    def block() -> FFTBlock:
-        attention = SelfAttention(
-            hidden, sizes.heads, sizes.head_size, sizes.attention_dropout, output_bias=False
-        )
-        kernels = sizes.kernel_size, sizes.kernel_size
-        return FFTBlock(attention, hidden, sizes.filter_size, kernels, sizes.dropout)
-
-    return FFTStack((block() for _ in range(sizes.n_layers)), hidden, order="sines_first")
+    attend = partial(SelfAttention, hidden, sizes.heads, sizes.head_size, sizes.attention_dropout)
+    layers = hidden, sizes.filter_size, (sizes.kernel_size, sizes.kernel_size), sizes.dropout
+    blocks = (FFTBlock(attend(output_bias=False), *layers) for _ in range(sizes.n_layers))
+    return FFTStack(blocks, hidden, order="sines_first")
 
 
 class FastPitchTask(AcousticTask[FastPitch]):
@@ -136,10 +125,8 @@ class FastPitchTask(AcousticTask[FastPitch]):
         mel = mse_sum(output.mel_hat, batch.mel.mT, frame_mask)
         log_durations = durations_in(batch).float().log1p()
         durations = mse_sum(prosody.log_durations_hat, log_durations, phone_mask)
-        losses = {
-            "mel": LossTerm(mel, "frames"),
-            "duration": LossTerm(durations, "phones", weights.duration_loss_weight),
-        }
+        losses = {"mel": LossTerm(mel, "frames")}
+        losses["duration"] = LossTerm(durations, "phones", weights.duration_loss_weight)
         if prosody.f0_residual_l1 is not None:
             losses["f0_residual"] = LossTerm(prosody.f0_residual_l1, "frames")
         scales = {"pitch": weights.pitch_loss_weight, "energy": weights.energy_loss_weight}

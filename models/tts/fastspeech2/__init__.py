@@ -42,14 +42,7 @@ from modules.layers.transformer import FFTBlock, FFTStack, SelfAttention
 from modules.losses import l1_sum, mse_sum
 from modules.mel import MelConfig
 from modules.variance.adaptor import VariancePredictor
-from modules.variance.contours import (
-    Contour,
-    ContourStats,
-    Level,
-    Quantization,
-    binned_contour,
-    convolved_contour,
-)
+from modules.variance.contours import Contour, ContourStats, binned_contour, convolved_contour
 from modules.variance.prosody_encoder import ProsodyEncoder, duration_loss_sum, pitch_loss_sum
 from processors.dataset.batch import TtsBatch
 
@@ -82,17 +75,17 @@ class FastSpeech2(FeedForwardNetwork):
             self.prosody_encoder = ProsodyEncoder(n_phones, speakers, *layers)
             predictor = partial(VariancePredictor, variance.filter_size, *layers, n_layers=0)
         self.contours_read_prosody = variance.own_encoder or bins.is_convolved
-
-        def contour(stats: ContourStats, level: Level, quantization: Quantization) -> Contour:
-            if bins.is_convolved:
-                return convolved_contour(predictor(), stats, hidden, bins.kernel_size, bins.dropout)
-            return binned_contour(
-                predictor(), stats, level, quantization, hidden=hidden, n_bins=bins.n_bins
-            )
-
         self.duration_predictor = predictor()
-        self.pitch = contour(pitch, config.pitch_level, bins.pitch_quantization)
-        self.energy = contour(energy, config.energy_level, bins.energy_quantization)
+        if bins.is_convolved:
+            layer = hidden, bins.kernel_size, bins.dropout
+            self.pitch = convolved_contour(predictor(), pitch, *layer)
+            self.energy = convolved_contour(predictor(), energy, *layer)
+        else:
+            contour = partial(binned_contour, hidden=hidden, n_bins=bins.n_bins)
+            scale = bins.pitch_quantization
+            self.pitch = contour(predictor(), pitch, config.pitch_level, scale)
+            scale = bins.energy_quantization
+            self.energy = contour(predictor(), energy, config.energy_level, scale)
         decoder = sizes.n_decoder_layers, sizes.decoder_head, sizes.decoder_dropout
         self.decoder = _stack(config, *decoder)
         self.mel_linear = Linear(hidden, mel.n_mels)
@@ -117,13 +110,9 @@ class FastSpeech2(FeedForwardNetwork):
 def _stack(config: FastSpeech2Config, n_layers: int, heads: int, dropout: float) -> FFTStack:
     """Builds the encoder or the decoder."""
     sizes, hidden = config.transformer, config.transformer.encoder_hidden
-    convolutions = hidden, sizes.conv_filter_size, sizes.conv_kernel_size
-
-    def block() -> FFTBlock:
-        attention = SelfAttention(hidden, heads, dropout=sizes.attention_dropout)
-        return FFTBlock(attention, *convolutions, dropout, sizes.activation)
-
-    blocks, stored = (block() for _ in range(n_layers)), config.stored_positions
+    attend = partial(SelfAttention, hidden, heads, dropout=sizes.attention_dropout)
+    layers = hidden, sizes.conv_filter_size, sizes.conv_kernel_size, dropout, sizes.activation
+    blocks, stored = (FFTBlock(attend(), *layers) for _ in range(n_layers)), config.stored_positions
     return FFTStack(blocks, hidden, max_length=config.max_seq_len, stored_positions=stored)
 
 

@@ -52,10 +52,8 @@ class VariancePredictorConfig:
         require_odd(self, "kernel_size")
         require_share(self, "dropout")
         if self.own_encoder and self.filter_size % 2:
-            raise ValueError(
-                f"filter_size is {self.filter_size}, expected an even number with own_encoder: half"
-                " of it is for each direction of the recurrence"
-            )
+            found, halves = f"filter_size is {self.filter_size}", "half for each direction"
+            raise ValueError(f"{found}, expected an even number with own_encoder: {halves}")
 
 
 @dataclass(frozen=True)
@@ -81,10 +79,8 @@ class VarianceEmbeddingConfig:
             value = getattr(self, key.name)
             is_read = (key.name in _OF_CONVOLUTION) == self.is_convolved
             if key.name != "kind" and value != key.default and not is_read:
-                raise ValueError(
-                    f"{key.name} is {value}, but kind {self.kind} does not read it; remove it or"
-                    f" set it to its default, {key.default}"
-                )
+                reason = f"kind {self.kind} does not read it; remove it or set its default"
+                raise ValueError(f"{key.name} is {value}, but {reason}, {key.default}")
 
     @property
     def is_convolved(self) -> bool:
@@ -111,13 +107,10 @@ class FastSpeech2Config:
 
     def __post_init__(self) -> None:
         require_at_least(self, 1, "max_seq_len")
-        sizes = self.transformer
-        if sizes.encoder_hidden != sizes.decoder_hidden:
-            raise ValueError(
-                f"transformer.encoder_hidden {sizes.encoder_hidden} and decoder_hidden "
-                f"{sizes.decoder_hidden} must be equal: the decoder reads what the encoder gives"
-            )
-        hidden = sizes.encoder_hidden
+        sizes, hidden = self.transformer, self.transformer.encoder_hidden
+        if hidden != sizes.decoder_hidden:
+            found = f"encoder_hidden {hidden} and decoder_hidden {sizes.decoder_hidden}"
+            raise ValueError(f"transformer.{found} must be equal: the encoder feeds the decoder")
         for part, heads in (("encoder", sizes.encoder_head), ("decoder", sizes.decoder_head)):
             if hidden % heads:
                 raise ValueError(f"{part}_head {heads} does not divide {part}_hidden {hidden}")
@@ -128,13 +121,9 @@ class FastSpeech2Config:
         if self.variance_embedding.is_convolved and levels != ("phone", "phone"):
             raise ValueError("variance_embedding.kind convolution needs the levels phone")
         if self.variance_predictor.own_encoder:
+            needs, remedy = "variance_predictor.own_encoder needs", "change it or set this to false"
             if self.variance_embedding.is_convolved:
-                raise ValueError(
-                    "variance_predictor.own_encoder needs variance_embedding.kind bins, not"
-                    " convolution; change it or set own_encoder to false"
-                )
-            if levels != ("phone", "phone"):
-                raise ValueError(
-                    f"variance_predictor.own_encoder needs pitch_level phone, not {levels[0]}, and"
-                    f" energy_level phone, not {levels[1]}; change these or set it to false"
-                )
+                raise ValueError(f"{needs} variance_embedding.kind bins, not convolution; {remedy}")
+            for key, level in zip(("pitch_level", "energy_level"), levels, strict=True):
+                if level != "phone":
+                    raise ValueError(f"{needs} {key} phone, not {level}; {remedy}")

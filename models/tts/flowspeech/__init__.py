@@ -52,14 +52,6 @@ _LAYERS = (((5, 3), (2, 1)), ((5, 3), (2, 1)), ((3, 3), (2, 2)), ((3, 3), (1, 1)
 _SEGMENT_FRAMES = 128  # 1.5 s, of each utterance, for the discriminators
 
 
-class MelDiscriminator(Discriminators):
-    """One `BandDiscriminator` for each part of the bands; input: (B, 2, M, T), scaled."""
-
-    def __init__(self, n_mels: int) -> None:
-        parts = (slice(int(low * n_mels), int(high * n_mels)) for low, high in _SHARES)
-        super().__init__(BandDiscriminator(part, _CHANNELS, _LAYERS, 0.0, 1.0) for part in parts)
-
-
 class FlowSpeechTask(AcousticTask[FlowSpeech]):
     """Training with the durations of stage 1 or learned ones, or adversarial training."""
 
@@ -68,7 +60,11 @@ class FlowSpeechTask(AcousticTask[FlowSpeech]):
     ) -> None:
         super().__init__(network, assets, aligner)
         if network.config.lambda_adversarial:
-            self.networks["discriminator"] = MelDiscriminator(network.n_mels)
+            M = network.n_mels
+            parts = (slice(int(low * M), int(high * M)) for low, high in _SHARES)
+            self.networks["discriminator"] = Discriminators(
+                BandDiscriminator(part, _CHANNELS, _LAYERS, 0.0, 1.0) for part in parts
+            )  # of scaled mels, (B, 2, M, T)
             network.requires_grad_(False)
             network.estimator.requires_grad_(True)
         self._adversarial_weights = (0.0, 0.0)
@@ -93,38 +89,30 @@ class FlowSpeechTask(AcousticTask[FlowSpeech]):
         if output.mel_hat is not None:
             images = torch.stack([mel, output.mel_hat, output.prior], dim=1)  # (B, 3, T, M)
             starts = network.seeds(batch.phone_ids)
-            segments = _segments(images, batch.mel_lengths, starts).mT
-            yield from self._adversarial_updates(LossTerm(flow, "frames"), segments)
+            segments = _segments(images, batch.mel_lengths, starts).mT  # (B, 3, M, segment)
+            recorded, synthesised = segments[:, [0, 2]].detach(), segments[:, [1, 2]]
+            discriminator = self.networks["discriminator"]
+            losses = discriminator_losses(discriminator, recorded, synthesised.detach())
+            yield Update("discriminator", losses)
+            # the loss of the flow alone chooses among checkpoints
+            weights = self._adversarial_weights if network.training else (0.0, 0.0)
+            with frozen(discriminator):
+                adversarial = adversarial_losses(discriminator, recorded, synthesised, *weights)
+                yield Update("model", {"flow": LossTerm(flow, "frames")} | adversarial)
             return
         prosody, durations = output.prosody, durations_in(batch)
         pitch = prosody.contours_hat["pitch"], prosody.contours["pitch"], batch.f0, durations
         energy = prosody.contours_hat["energy"], prosody.contours["energy"], phone_mask
+        duration = duration_loss_sum(prosody.log_durations_hat, durations, phone_mask)
         losses = {
             "flow": LossTerm(flow, "frames"),
             "prior": LossTerm(mse_sum(output.prior, mel, frame_mask), "frames"),
-            "duration": LossTerm(
-                duration_loss_sum(prosody.log_durations_hat, durations, phone_mask), "phones"
-            ),
+            "duration": LossTerm(duration, "phones"),
             "pitch": LossTerm(pitch_loss_sum(*pitch), "phones"),
             "energy": LossTerm(mse_sum(*energy), "phones"),
             "f0_residual": LossTerm(cast("Tensor", prosody.f0_residual_l1), "frames"),
         }
         yield Update("model", losses)
-
-    def _adversarial_updates(self, flow: LossTerm, segments: Tensor) -> Iterator[Update]:
-        """Yields the update of the discriminators, then that of the estimator.
-
-        Segments are of recorded, synthesised and mean mels, scaled, (B, 3, M, T).
-        """
-        recorded, synthesised = segments[:, [0, 2]].detach(), segments[:, [1, 2]]  # (B, 2, M, T)
-        discriminator = self.networks["discriminator"]
-        losses = discriminator_losses(discriminator, recorded, synthesised.detach())
-        yield Update("discriminator", losses)
-        # the loss of the flow alone chooses among checkpoints
-        weights = self._adversarial_weights if self.network.training else (0.0, 0.0)
-        with frozen(discriminator):
-            adversarial = adversarial_losses(discriminator, recorded, synthesised, *weights)
-            yield Update("model", {"flow": flow} | adversarial)
 
 
 def _segments(mels: Tensor, lengths: Tensor, starts: Tensor) -> Tensor:
@@ -142,10 +130,9 @@ def _segments(mels: Tensor, lengths: Tensor, starts: Tensor) -> Tensor:
 def _check(model: FlowSpeechConfig, preprocess: PreprocessConfig) -> None:
     """Refuses adversarial training with durations that are still to be learned."""
     if model.lambda_adversarial and preprocess.aligner == "learned":
-        raise ValueError(
-            "model.lambda_adversarial trains the estimator alone, and preprocess.aligner is"
-            " 'learned'; import durations (docs/durations.md), or set another aligner"
-        )
+        found = "trains the estimator alone, and preprocess.aligner is 'learned'"
+        remedy = "import durations (docs/durations.md), or set another aligner"
+        raise ValueError(f"model.lambda_adversarial {found}; {remedy}")
 
 
 MODEL = Model(

@@ -36,10 +36,8 @@ class ProsodyConfig:
         require_odd(self, "kernel_size")
         require_share(self, "dropout")
         if self.channels % 2:
-            raise ValueError(
-                f"channels is {self.channels}, expected an even number: half of it is for each"
-                " direction of the recurrence"
-            )
+            found = f"channels is {self.channels}"
+            raise ValueError(f"{found}, expected an even number: half for each direction")
 
 
 @dataclass(frozen=True)
@@ -85,9 +83,7 @@ class FlowSpeechConfig:
     def __post_init__(self) -> None:
         require_at_least(self, 1, "hidden")
         require_at_least(self, 0, "lambda_adversarial", "lambda_feature", "adversarial_start")
-        if self.hidden % self.encoder.heads:
-            raise ValueError(
-                f"hidden is {self.hidden}, expected a multiple of encoder.heads,"
-                f" {self.encoder.heads}"
-            )
+        hidden, heads = self.hidden, self.encoder.heads
+        if hidden % heads:
+            raise ValueError(f"hidden is {hidden}, expected a multiple of encoder.heads, {heads}")
         require_flow(self.steps, self.temperature)

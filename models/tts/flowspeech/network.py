@@ -13,7 +13,7 @@ from models.base.acoustic import contour_stats
 from models.base.assets import Assets
 from models.base.model import PROSODY, finished_mel
 from models.tts._feed_forward import LONGEST_PHONE_FRAMES, FeedForwardNetwork, Frames, ProsodyOutput
-from models.tts.flowspeech.config import EstimatorConfig, FlowSpeechConfig, PhoneEncoderConfig
+from models.tts.flowspeech.config import EstimatorConfig, FlowSpeechConfig
 from modules.flow import frame_noise, path_point, seeds_of_phones, solve, time_features
 from modules.harmonics import F0Residual, HarmonicComb
 from modules.layers.basic import GeluLinear, Linear, PhoneEmbedding, SpeakerEmbedding, clear_padding
@@ -39,8 +39,7 @@ class DilatedDepthwise(nn.Module):
 
     def __init__(self, channels: int, kernel_size: int, dilation: int) -> None:
         super().__init__()
-        self.dilation = dilation
-        self.margin = kernel_size // 2
+        self.dilation, self.margin = dilation, kernel_size // 2
         self.conv = nn.Conv1d(channels, channels, kernel_size, groups=channels)
 
     def forward(self, frames: Tensor) -> Tensor:
@@ -54,14 +53,8 @@ class DilatedDepthwise(nn.Module):
             return F.conv1d(signal, weight, bias, 1, margin, self.dilation, C).mT
         if n_missing := -T % self.dilation:
             frames = F.pad(frames, (0, 0, 0, n_missing))
-        image = frames.reshape(B, -1, self.dilation, C)
-        image = F.conv2d(
-            image.permute(0, 3, 1, 2),
-            weight.unsqueeze(3),  # (C, 1, K, 1)
-            bias,
-            padding=(self.margin, 0),
-            groups=C,
-        )
+        image = frames.reshape(B, -1, self.dilation, C).permute(0, 3, 1, 2)
+        image = F.conv2d(image, weight.unsqueeze(3), bias, 1, (self.margin, 0), 1, C)
         return image.permute(0, 2, 3, 1).reshape(B, -1, C)[:, :T]
 
 
@@ -153,10 +146,12 @@ class FlowSpeech(FeedForwardNetwork):
         super().__init__(len(pitch.mean), mel.log_floor_value, LONGEST_PHONE_FRAMES)
         hidden, prosody = config.hidden, config.prosody
         self.controls = PROSODY | {"steps", "temperature"}
-        self.config = config
-        self.n_mels = mel.n_mels
+        self.config, self.n_mels = config, mel.n_mels
         self.phone_embedding = PhoneEmbedding(n_phones, hidden, padding_idx=0)
-        self.encoder = _encoder(config.encoder, hidden)
+        sizes, heads = config.encoder, config.encoder.heads
+        block = hidden, sizes.filter_size, (sizes.kernel_size, 1), sizes.dropout
+        blocks = (FFTBlock(SelfAttention(hidden, heads), *block) for _ in range(sizes.n_layers))
+        self.encoder = FFTStack(blocks, hidden)
         self.speaker_embedding = SpeakerEmbedding(self.n_speakers, hidden)  # also of one speaker
         layers = prosody.channels, prosody.kernel_size, prosody.dropout
         speakers = SpeakerEmbedding(self.n_speakers, prosody.channels)
@@ -194,11 +189,11 @@ class FlowSpeech(FeedForwardNetwork):
         mel_hat = None
         if self.config.lambda_adversarial:
             start, condition = self.config.temperature * noise, condition.detach()
-            mel_hat = solve(
-                lambda point, times: self._velocity(point, frames.mask, condition, times).float(),
-                start,
-                self.config.steps,
-            )
+
+            def follow(point: Tensor, times: Tensor) -> Tensor:
+                return self._velocity(point, frames.mask, condition, times).float()
+
+            mel_hat = solve(follow, start, self.config.steps)
         return FlowOutput(velocity_hat, velocity, prior, prosody, mel_hat)
 
     def begin_update(self, step: int) -> None:
@@ -229,8 +224,8 @@ class FlowSpeech(FeedForwardNetwork):
         temperature: float | Tensor | None = None,
     ) -> Tensor:
         """Solves the flow: a mel, (B, M, T), from noise that the phones and the seed choose."""
-        seeds = seeds_of_phones(phone_ids, seed)
-        noise = frame_noise(seeds, frames.mask.shape[1], self.n_mels)
+        n_frames = frames.mask.shape[1]
+        noise = frame_noise(seeds_of_phones(phone_ids, seed), n_frames, self.n_mels)
         start = (self.config.temperature if temperature is None else temperature) * noise
         _, condition = self._conditions(frames)
 
@@ -245,12 +240,10 @@ class FlowSpeech(FeedForwardNetwork):
         prior = self.prior(frames.hidden)
         octaves = (frames.f0.clamp(min=1) / _TYPICAL_F0_HZ).log2().unsqueeze(2)
         known = prior.detach(), self.comb(frames.f0), frames.hidden, octaves
-        condition = self.estimator.condition(torch.cat(known, dim=2))
-        return prior, condition
+        return prior, self.estimator.condition(torch.cat(known, dim=2))
 
     def _velocity(self, point: Tensor, mask: Tensor, condition: Tensor, times: Tensor) -> Tensor:
-        velocity: Tensor = self.estimator(point, mask, condition, times)
-        return velocity
+        return self.estimator(point, mask, condition, times)
 
     def _in_windows(self, point: Tensor, mask: Tensor, condition: Tensor, times: Tensor) -> Tensor:
         """Computes `_velocity`, of long mels in windows with what it reads on either side."""
@@ -264,12 +257,3 @@ class FlowSpeech(FeedForwardNetwork):
             piece = self._velocity(point[:, window], mask[:, window], condition[:, window], times)
             pieces.append(piece[:, start - first : start - first + _WINDOW_FRAMES])
         return torch.cat(pieces, dim=1)
-
-
-def _encoder(sizes: PhoneEncoderConfig, hidden: int) -> FFTStack:
-    def block() -> FFTBlock:
-        kernels = sizes.kernel_size, 1
-        attention = SelfAttention(hidden, sizes.heads)
-        return FFTBlock(attention, hidden, sizes.filter_size, kernels, sizes.dropout)
-
-    return FFTStack((block() for _ in range(sizes.n_layers)), hidden)

@@ -46,10 +46,9 @@ class UNetConfig:
         require_at_least(self, 0, "n_blocks", "n_middle_stages")
         require_share(self, "dropout")
         # a third length is a quarter of the first, which is a multiple of 4
-        if not 1 <= len(self.channels) <= 3 or any(n < 1 or n % GROUPS for n in self.channels):
-            raise ValueError(
-                f"channels are {list(self.channels)}, expected one to three multiples of {GROUPS}"
-            )
+        channels, expected = list(self.channels), f"one to three multiples of {GROUPS}"
+        if not 1 <= len(channels) <= 3 or any(n < 1 or n % GROUPS for n in channels):
+            raise ValueError(f"channels are {channels}, expected {expected}")
 
 
 @dataclass(frozen=True)

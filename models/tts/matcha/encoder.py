@@ -5,6 +5,7 @@ arXiv:2105.06337) with rotary positions on half of the channels of a head.
 """
 
 import math
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -24,9 +25,8 @@ class Prenet(nn.Module):
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
-        self.convs = nn.ModuleList(
-            MaskedConv1d(hidden, hidden, _PRENET_KERNEL_SIZE) for _ in range(_PRENET_LAYERS)
-        )
+        sizes = hidden, hidden, _PRENET_KERNEL_SIZE
+        self.convs = nn.ModuleList(MaskedConv1d(*sizes) for _ in range(_PRENET_LAYERS))
         self.norms = nn.ModuleList(nn.LayerNorm(hidden) for _ in range(_PRENET_LAYERS))
         self.linear = Linear(hidden, hidden)
         self.dropout = Dropout(_PRENET_DROPOUT)
@@ -53,24 +53,12 @@ class TextEncoder(nn.Module):
         self.prenet = Prenet(config.hidden) if config.prenet else None
         hidden, heads, dropout = config.hidden + speaker_size, config.heads, config.dropout
         rotary = hidden // heads // 4 * 2  # half of the channels, or one less: an even number
-        kernels = config.kernel_size, config.kernel_size
-        self.layers = nn.ModuleList(
-            FFTBlock(
-                SelfAttention(hidden, heads, dropout=dropout, rotary_channels=rotary),
-                hidden,
-                config.filter_size,
-                kernels,
-                dropout,
-            )
-            for _ in range(config.n_layers)
-        )
+        attend = partial(SelfAttention, hidden, heads, dropout=dropout, rotary_channels=rotary)
+        block = hidden, config.filter_size, (config.kernel_size, config.kernel_size), dropout
+        self.layers = nn.ModuleList(FFTBlock(attend(), *block) for _ in range(config.n_layers))
         self.prior = Linear(hidden, n_mels)
-        self.duration_predictor = VariancePredictor(
-            hidden,
-            config.duration_filter_size,
-            config.duration_kernel_size,
-            config.duration_dropout,
-        )
+        sizes = config.duration_filter_size, config.duration_kernel_size, config.duration_dropout
+        self.duration_predictor = VariancePredictor(hidden, *sizes)
         for norm in self.modules():
             if isinstance(norm, nn.LayerNorm):
                 norm.eps = _NORM_EPS

@@ -10,7 +10,7 @@ from config.schema import AcousticPrecision
 from config.train import CompileMode
 from models.base.assets import Assets
 from models.base.model import Control, TtsOutput, finished_mel, resolve_speakers
-from models.tts._feed_forward import LONGEST_PHONE_FRAMES
+from models.tts._feed_forward import LONGEST_PHONE_FRAMES, PartsInHalf
 from models.tts.matcha.config import FRAMES_AT_ONCE, MatchaConfig
 from models.tts.matcha.encoder import TextEncoder
 from models.tts.matcha.unet import FrameMasks, UNet
@@ -49,7 +49,7 @@ class Matcha(nn.Module):
     """Phones to mel: text encoder, flow."""
 
     controls: ClassVar[frozenset[Control]] = frozenset({"duration", "steps", "temperature"})
-    HALF: ClassVar[dict[AcousticPrecision, tuple[str, ...]]] = {"fp32": (), "bf16": ("unet",)}
+    HALF: ClassVar[PartsInHalf] = {"fp32": (), "bf16": ("unet",)}
     PRECISIONS: ClassVar[tuple[AcousticPrecision, ...]] = tuple(HALF)
     frames_per_step: ClassVar[int] = 1
     mel_mean: Tensor
@@ -59,10 +59,8 @@ class Matcha(nn.Module):
         self, config: MatchaConfig, n_phones: int, n_speakers: int, n_mels: int, log_floor: float
     ) -> None:
         super().__init__()
-        self.config = config
-        self.n_speakers = n_speakers
-        self.n_mels = n_mels
-        self.log_floor = log_floor
+        self.config, self.n_speakers = config, n_speakers
+        self.n_mels, self.log_floor = n_mels, log_floor
         self._update = 0  # number of the current update, seeds its noise
         speaker_size = config.speaker_size if n_speakers > 1 else 0
         self.speaker_embedding = speaker_embedding(n_speakers, speaker_size)
@@ -88,7 +86,7 @@ class Matcha(nn.Module):
         Without durations in the batch, they are those of the most likely alignment.
         """
         phone_ids, durations, mel_lengths = batch.phone_ids, batch.durations, batch.mel_lengths
-        _, _, T = batch.mel.shape
+        T = batch.mel.shape[2]
         noise, times, positions = self.draw(phone_ids, T)
         scaled = self._scaled(batch.mel)  # (B, T, M)
         mask = length_mask(batch.phone_lengths, phone_ids.shape[1])
@@ -103,9 +101,8 @@ class Matcha(nn.Module):
         mean = regulate(prior, durations, T).gather(1, frames)
         masks = FrameMasks.of_lengths(mel_lengths.clamp(max=n_frames), n_frames)
         point, velocity = path_point(noise, target, times)
-        velocity_hat = self._velocity(
-            point, *masks, self._conditions(mean, batch.speaker_ids), times
-        )
+        condition = self._conditions(mean, batch.speaker_ids)
+        velocity_hat = self._velocity(point, *masks, condition, times)
         segments = mean, target, velocity_hat, velocity, masks.valid
         return MatchaOutput(log_durations_hat, durations, *segments)
 
@@ -145,21 +142,18 @@ class Matcha(nn.Module):
     ) -> TtsOutput:
         """Synthesises mels; call `eval()` first.
 
-        Arguments are those of `AcousticModel.infer` and of its `controls`.
-
-        Args:
-            seed: Seed of the noise, one for all or (B,); the noise is the same in any batch.
-            duration_control: Factor on frames, one for all or one per phone, (B, N).
-            durations: Frames, (B, N), instead of the predicted ones.
-            temperature: Factor on the noise, a number or (1,).
-            noise: Normal, (B, M, T) of at least the frames of the mel, instead of that of the seed.
+        Arguments are those of `AcousticModel.infer` and of its `controls`. The seed of the noise,
+        which is the same in any batch, is one for all or (B,), its factor, the temperature, a
+        number or (1,). Durations are frames, (B, N), instead of the predicted ones; their factor is
+        one for all or one per phone, (B, N). Noise instead of that of the seed is normal, (B, M, T)
+        of at least the frames of the mel.
         """
         speaker_ids = resolve_speakers(speaker_ids, self.n_speakers, phone_lengths)
         mask = length_mask(phone_lengths, phone_ids.shape[1])
         phone_mels, log_durations = self._encode(phone_ids, mask, speaker_ids)
         if durations is None:
-            frames = log_durations.float().exp().nan_to_num(0).ceil()
-            durations = frames.clamp(max=float(LONGEST_PHONE_FRAMES))
+            durations = log_durations.float().exp().nan_to_num(0).ceil()
+            durations = durations.clamp(max=float(LONGEST_PHONE_FRAMES))
         durations = round_durations(_paced(durations * mask, duration_control), max_frames)
         mel_lengths = durations.sum(dim=1)
         n_frames = _padded_length(mel_lengths)  # T'
@@ -186,12 +180,8 @@ class Matcha(nn.Module):
     @torch.no_grad()
     def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:
         """Draws the mel (B, M, T) of true durations, or of the most likely alignment."""
-        output = self.infer(
-            batch.phone_ids,
-            batch.phone_lengths,
-            speaker_ids=batch.speaker_ids,
-            durations=self.durations_of(batch),
-        )
+        phones, durations = (batch.phone_ids, batch.phone_lengths), self.durations_of(batch)
+        output = self.infer(*phones, speaker_ids=batch.speaker_ids, durations=durations)
         missing = batch.mel.shape[2] - output.mel.shape[2]
         return F.pad(output.mel, (0, missing), value=self.log_floor)
 
@@ -214,10 +204,7 @@ class Matcha(nn.Module):
     def for_inference(
         self, precision: AcousticPrecision = "fp32", compiled: CompileMode = "off"
     ) -> "Matcha":
-        """Returns a copy that is faster and cannot be trained; call `eval()` first.
-
-        "bf16" has the U-Net in bfloat16; if compiled, encoder and U-Net are graphs.
-        """
+        """Returns a faster copy; call `eval()` first. "bf16" has the U-Net in bfloat16."""
         return packed(self, self.HALF[precision], ("_encode", "_velocity"), compiled)
 
     def _scaled(self, mel: Tensor) -> Tensor:
@@ -227,10 +214,8 @@ class Matcha(nn.Module):
     def _encode(
         self, phone_ids: Tensor, mask: Tensor, speaker_ids: Tensor
     ) -> tuple[Tensor, Tensor]:
-        speakers = None
-        if self.speaker_embedding is not None:
-            speakers = self.speaker_embedding(speaker_ids)  # (B, S)
-        return cast("tuple[Tensor, Tensor]", self.encoder(phone_ids, mask, speakers))
+        embed = self.speaker_embedding
+        return self.encoder(phone_ids, mask, None if embed is None else embed(speaker_ids))
 
     def _conditions(self, mean: Tensor, speaker_ids: Tensor) -> Tensor:
         """Appends the vector of one of several speakers to each frame of mean mels, (B, T, M)."""
@@ -242,8 +227,7 @@ class Matcha(nn.Module):
     def _velocity(
         self, point: Tensor, valid: Tensor, read: Tensor, condition: Tensor, times: Tensor
     ) -> Tensor:
-        velocity: Tensor = self.unet(point, FrameMasks(valid, read), condition, times)
-        return velocity
+        return self.unet(point, FrameMasks(valid, read), condition, times)
 
 
 @torch.no_grad()

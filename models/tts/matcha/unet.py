@@ -5,7 +5,7 @@ to a multiple of 4. Here they read the same frames, and no further padding.
 """
 
 from itertools import pairwise
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -133,9 +133,8 @@ class Stage(nn.Module):
         super().__init__()
         time_channels = _TIME_EXPANSION * config.channels[0]
         self.residual = ResidualBlock(in_channels, channels, time_channels)
-        self.blocks = nn.ModuleList(
-            TransformerBlock(config, channels) for _ in range(config.n_blocks)
-        )
+        blocks = (TransformerBlock(config, channels) for _ in range(config.n_blocks))
+        self.blocks = nn.ModuleList(blocks)
 
     def forward(self, frames: Tensor, masks: FrameMasks, time: Tensor) -> Tensor:
         """Transforms (B, T, C_in) -> (B, T, C), padding not cleared."""
@@ -158,7 +157,7 @@ class Halving(nn.Module):
         _, _, C = frames.shape
         pairs = clear_padding(frames, mask).unflatten(1, (-1, 2)).flatten(2)  # (B, T / 2, 2 C)
         before = F.pad(pairs[:, :-1, C:], (0, 0, 1, 0))
-        return cast("Tensor", self.linear(torch.cat([before, pairs], dim=2)))
+        return self.linear(torch.cat([before, pairs], dim=2))
 
 
 class Doubling(nn.Module):
@@ -170,7 +169,7 @@ class Doubling(nn.Module):
 
     def forward(self, frames: Tensor, mask: Tensor) -> Tensor:
         """Convolves (B, T, C) -> (B, 2 T, C)."""
-        return cast("Tensor", self.conv(clear_padding(frames, mask).mT).mT)
+        return self.conv(clear_padding(frames, mask).mT).mT
 
 
 class UNet(nn.Module):
@@ -219,4 +218,4 @@ class UNet(nn.Module):
             frames = stage(torch.cat([frames, skipped.pop()], dim=2), level, time)
             frames = doubling(frames, level.valid).float()  # (B, 2 T, C), the last (B, T, C)
         frames = self.final_block(clear_padding(frames, masks.valid), masks)
-        return cast("Tensor", self.velocity(frames))
+        return self.velocity(frames)

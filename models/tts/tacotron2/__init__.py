@@ -41,14 +41,13 @@ class Tacotron2Task(AcousticTask[Tacotron2]):
         phone.
         """
         network = self.network
-        output: Tacotron2Output = network(*network.inputs_of(batch))
+        output: Tacotron2Output = network(batch)
         mel, frame_mask = batch.mel.mT, length_mask(batch.mel_lengths, batch.mel.shape[2])
         r = network.frames_per_step
         last_step = (batch.mel_lengths - 1) // r * r  # its first frame, (B,)
         ends = ~length_mask(last_step, batch.mel.shape[2])  # (B, T)
-        gate = F.binary_cross_entropy_with_logits(
-            output.gate_logits.float(), ends.float(), reduction="none"
-        )
+        logits = output.gate_logits.float()
+        gate = F.binary_cross_entropy_with_logits(logits, ends.float(), reduction="none")
         focus = output.alignment.detach().amax(dim=2)  # (B, T)
         losses = {
             "mel": LossTerm(mse_sum(output.mel_hat, mel, frame_mask), "frames"),

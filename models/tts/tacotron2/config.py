@@ -81,5 +81,5 @@ class Tacotron2Config:
     def __post_init__(self) -> None:
         require_at_least(self, 0, "guided_attention")
         for key in ("guided_width", "mel_std"):
-            if not getattr(self, key) > 0:
-                raise ValueError(f"{key} is {getattr(self, key):g}, expected more than 0")
+            if not (value := getattr(self, key)) > 0:
+                raise ValueError(f"{key} is {value:g}, expected more than 0")

@@ -78,8 +78,7 @@ class StepLinear:
 
         The loop must use the result instead of what it adds to the product of each step, (T, B, O).
         """
-        bound: Tensor = _Deferred.apply(offsets, self._weight, self._gradient)
-        return bound
+        return _Deferred.apply(offsets, self._weight, self._gradient)
 
     def __call__(self, inputs: Tensor) -> Tensor:
         """Maps (B, I) to (B, O), float32 both."""
@@ -87,8 +86,7 @@ class StepLinear:
             self._inputs.append(inputs.detach().to(self._fixed.dtype))
         if self._transposed is None:
             return F.linear(inputs, self._fixed)
-        product: Tensor = _Product.apply(inputs, self._fixed, self._transposed)
-        return product
+        return _Product.apply(inputs, self._fixed, self._transposed)
 
     def _gradient(self, gradient: Tensor) -> Tensor:
         inputs = torch.stack(self._inputs).flatten(0, 1)  # (T * B, I)
@@ -107,9 +105,7 @@ class StepMixture:
     def bind(self, n_steps: int) -> Tensor:
         """Returns zeros (T, B, H) to add to the sums of the loop, for the memory's gradient."""
         B, _, H = self._memory.shape
-        offsets = self._fixed.new_zeros(n_steps, B, H)
-        bound: Tensor = _Deferred.apply(offsets, self._memory, self._gradient)
-        return bound
+        return _Deferred.apply(self._fixed.new_zeros(n_steps, B, H), self._memory, self._gradient)
 
     def __call__(self, weights: Tensor) -> Tensor:
         """Mixes: weights (B, N) -> (B, H)."""
@@ -162,14 +158,10 @@ class LocationAttention(nn.Module):
     def forward(
         self, state: Tensor, keys: Tensor, past: Tensor, kernel: Tensor, mask: Tensor
     ) -> Tensor:
-        """Weighs the memory in one step: (B, N), of sum 1, and 0 where the mask is False.
+        """Weighs the memory in one step: (B, N), of sum 1, and 0 where the mask, (B, N), is False.
 
-        Args:
-            state: Asks for a part of the memory, (B, attention_lstm_size).
-            keys: The memory mapped by `key`, (B, N, H).
-            past: Previous and cumulative weights, (B, 2, N).
-            kernel: From `location_kernel`.
-            mask: (B, N) bool, True = valid.
+        The state, (B, attention_lstm_size), asks for a part of it; keys, (B, N, H), are the memory
+        mapped by `key`, the past is previous and cumulative weights, (B, 2, N).
         """
         location = F.conv1d(past, kernel, padding=kernel.shape[2] // 2).mT  # (B, N, H)
         energies = self.energy(torch.tanh(keys + self.query(state)[:, None] + location)).squeeze(2)
@@ -185,8 +177,7 @@ class PrenetMasks:
 
     def __init__(self, seeds: Sequence[int], dropout: float, size: int) -> None:
         self._generators = [torch.Generator().manual_seed(seed) for seed in seeds]
-        self._dropout = dropout
-        self._size = size
+        self._dropout, self._size = dropout, size
 
     def steps(self, device: torch.device) -> Iterator[Tensor]:
         """Yields the masks of each step, (2, B, P) on the device: 0 or 1 / (1 - dropout)."""
@@ -210,11 +201,9 @@ class Decoder(nn.Module):
 
     def __init__(self, config: DecoderConfig, memory_size: int, n_mels: int) -> None:
         super().__init__()
-        self.config = config
-        self.n_mels = n_mels
+        self.config, self.n_mels = config, n_mels
         size, query_size = config.prenet_size, config.attention_lstm_size
-        sizes = ((n_mels, size), (size, size))
-        self.prenet = nn.ModuleList(nn.Linear(n, m, bias=False) for n, m in sizes)
+        self.prenet = nn.ModuleList(nn.Linear(n, size, bias=False) for n in (n_mels, size))
         self.attention_lstm = nn.LSTMCell(size + memory_size, query_size)
         self.attention = LocationAttention(config, memory_size)
         self.decoder_lstm = nn.LSTMCell(query_size + memory_size, config.decoder_lstm_size)
@@ -230,57 +219,49 @@ class Decoder(nn.Module):
         """Predicts each frame of (B, T, M) from those before it; padded frames mean nothing.
 
         The memory is encoded phones, (B, N, H), 0 for padding. Without masks, dropout of the prenet
-        is drawn from the global generator, as training does.
+        is drawn from the global generator, as in training.
         """
-        _, T, _ = mel.shape
-        prenet = self.run_prenet(self._previous_frames(mel), masks)  # (B, K, P)
+        (B, T, _), r, dropout = mel.shape, self.config.n_frames_per_step, self.config.frame_dropout
+        # the last frame of the step before each, zeros first, (B, K, M)
+        frames = F.pad(mel[:, r - 1 :: r], (0, 0, 1, 0))[:, : -(-T // r)]
+        if self.training and dropout > 0:
+            frames = frames * (torch.rand(B, frames.shape[1], 1, device=mel.device) >= dropout)
+        prenet = self.run_prenet(frames, masks)  # (B, K, P)
         device, dtype = mel.device.type, torch.float32  # of the products for the gates
         if torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.bfloat16:
             dtype = torch.bfloat16
         with torch.autocast(device, enabled=False):
-            read = self._attend(prenet.float(), memory.float(), phone_mask, dtype)
-            inputs = torch.cat((read.hidden, read.contexts), dim=2)  # (K, B, L + H)
-            hidden = self._decode(inputs, dtype)  # (K, B, L)
-        features = torch.cat((hidden, read.contexts), dim=2).transpose(0, 1)  # (B, K, L + H)
-        r = self.config.n_frames_per_step
+            inputs = prenet.float(), memory.float(), phone_mask
+            queries, contexts, weights = self._attend(*inputs, dtype)
+            hidden = self._decode(torch.cat((queries, contexts), dim=2), dtype)  # (K, B, L)
+        features = torch.cat((hidden, contexts), dim=2).transpose(0, 1)  # (B, K, L + H)
         return DecoderOutput(
             self.mel_linear(features).unflatten(2, (r, self.n_mels)).flatten(1, 2)[:, :T],
             self.gate_linear(features).squeeze(2).repeat_interleave(r, dim=1)[:, :T],
-            read.weights.transpose(0, 1).repeat_interleave(r, dim=1)[:, :T],
+            weights.transpose(0, 1).repeat_interleave(r, dim=1)[:, :T],
         )
 
     def run_prenet(self, frames: Tensor, masks: PrenetMasks | None) -> Tensor:
         """Maps the previous frames of all steps: (B, K, M) -> (B, K, P); dropout is always on."""
-        _, K, _ = frames.shape
         drawn: Tensor | None = None
         if masks is not None:
-            drawn = torch.stack([*islice(masks.steps(frames.device), K)], dim=2)  # (2, B, K, P)
+            steps = islice(masks.steps(frames.device), frames.shape[1])
+            drawn = torch.stack([*steps], dim=2)  # (2, B, K, P)
         for index, layer in enumerate(self.prenet):
             frames = layer(frames).relu()
             frames = drop(frames, PRENET_DROPOUT) if drawn is None else frames * drawn[index]
         return frames
 
-    def _previous_frames(self, mel: Tensor) -> Tensor:
-        """Returns the last frame of the step before, (B, T, M) -> (B, K, M); zeros first."""
-        B, T, _ = mel.shape
-        r, dropout = self.config.n_frames_per_step, self.config.frame_dropout
-        n_steps = -(-T // r)
-        frames = F.pad(mel[:, r - 1 :: r], (0, 0, 1, 0))[:, :n_steps]
-        if not self.training or dropout == 0:
-            return frames
-        is_kept = torch.rand(B, n_steps, 1, device=mel.device) >= dropout
-        return frames * is_kept
-
     def _attend(
         self, prenet: Tensor, memory: Tensor, phone_mask: Tensor, dtype: torch.dtype
-    ) -> "_Reading":
-        """Runs the first loop: prenet (B, K, P), memory (B, N, H), mask (B, N)."""
+    ) -> Iterator[Tensor]:
+        """Runs the first loop: queries (K, B, L), contexts (K, B, H), attention (K, B, N)."""
         (B, N, H), P = memory.shape, prenet.shape[2]
         lstm, dropout = self.attention_lstm, self.config.attention_dropout
         recurrence = StepLinear(torch.cat((lstm.weight_ih[:, P:], lstm.weight_hh), dim=1), dtype)
         mixture = StepMixture(memory)
         of_prenet = lstm.weight_ih[:, :P]
-        prenet_gates = _gates(prenet.transpose(0, 1), of_prenet, _bias(lstm), dtype)  # (K, B, 4L)
+        prenet_gates = _gates(prenet.transpose(0, 1), of_prenet, lstm, dtype)  # (K, B, 4L)
         offsets = zip(recurrence.bind(prenet_gates), mixture.bind(len(prenet_gates)), strict=True)
         keys, kernel = self.attention.key(memory), self.attention.location_kernel()
         hidden = cell = memory.new_zeros(B, lstm.hidden_size)
@@ -294,7 +275,7 @@ class Decoder(nn.Module):
             context = context_offset + mixture(weights)
             past = torch.stack((weights, past[:, 1] + weights), dim=1)
             steps.append((hidden, context, weights))
-        return _Reading(*(torch.stack(values) for values in zip(*steps, strict=True)))
+        return map(torch.stack, zip(*steps, strict=True))
 
     def _decode(self, inputs: Tensor, dtype: torch.dtype) -> Tensor:
         """Runs the second loop: (K, B, L + H) -> hidden states (K, B, L)."""
@@ -302,25 +283,14 @@ class Decoder(nn.Module):
         recurrence = StepLinear(lstm.weight_hh, dtype)
         hidden = cell = inputs.new_zeros(inputs.shape[1], lstm.hidden_size)
         states: list[Tensor] = []
-        for offset in recurrence.bind(_gates(inputs, lstm.weight_ih, _bias(lstm), dtype)):
+        for offset in recurrence.bind(_gates(inputs, lstm.weight_ih, lstm, dtype)):
             hidden, cell = lstm_state(offset + recurrence(hidden), cell)
             hidden = drop(hidden, dropout, self.training)
             states.append(hidden)
         return torch.stack(states)
 
 
-class _Reading(NamedTuple):
-    """What the first loop finds in every step."""
-
-    hidden: Tensor  # of the attention LSTM, (K, B, L)
-    contexts: Tensor  # (K, B, H)
-    weights: Tensor  # (K, B, N)
-
-
-def _bias(lstm: nn.LSTMCell) -> Tensor:
-    return lstm.bias_ih + lstm.bias_hh
-
-
-def _gates(inputs: Tensor, weight: Tensor, bias: Tensor, dtype: torch.dtype) -> Tensor:
+def _gates(inputs: Tensor, weight: Tensor, lstm: nn.LSTMCell, dtype: torch.dtype) -> Tensor:
     """Computes the share of inputs (K, B, I) in the gates, (K, B, 4L) float32, in `dtype`."""
+    bias = lstm.bias_ih + lstm.bias_hh
     return F.linear(inputs.to(dtype), weight.to(dtype), bias.to(dtype)).float()

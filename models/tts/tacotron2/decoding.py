@@ -7,7 +7,6 @@ into which each layer writes its result: nothing is concatenated.
 
 import warnings
 from collections.abc import Callable
-from functools import partial
 from typing import Literal, NamedTuple
 
 import torch
@@ -18,7 +17,7 @@ from models.tts.tacotron2.decoder import Decoder, LocationAttention, PrenetMasks
 from utils.errors import InputError
 
 Precision = Literal["fp32", "fp16", "int8"]
-MatrixProduct = Callable[[Tensor, Tensor], None]  # inputs (B, I), and where to write (B, O)
+MatrixProduct = Callable[[Tensor, Tensor], object]  # inputs (B, I), and where to write (B, O)
 _GPU_STEPS_PER_CHECK = 16  # asking a GPU whether all items have ended makes the host wait
 
 
@@ -46,9 +45,8 @@ class DecoderWeights:
         self.prenet = [layer.get_parameter("weight").detach().t() for layer in decoder.prenet]
         self.attention: LocationAttention = decoder.attention
         # the buffer holds prenet, context, and the states of both LSTMs, in this order
-        self.attention_gates = _gates(
-            torch.cat((first.weight_ih, first.weight_hh), 1), first, precision
-        )
+        in_order = torch.cat((first.weight_ih, first.weight_hh), dim=1)
+        self.attention_gates = _gates(in_order, first, precision)
         of_state, of_context = second.weight_ih[:, :size], second.weight_ih[:, size:]
         swapped = torch.cat((of_context, of_state, second.weight_hh), dim=1)
         self.decoder_gates = _gates(swapped, second, precision)
@@ -100,11 +98,13 @@ class _Loop:
 
         Writes frames and gate into `output`, (B, r * M + 1), and the weights of phones, (B, N).
         """
-        self._run_prenet(dropout)
+        first, second = self._weights.prenet
+        inner = torch.mm(self._frame, first).relu_()
+        outer = torch.mm(inner if dropout is None else inner.mul_(dropout[0]), second).relu_()
+        self._prenet.copy_(outer if dropout is None else outer.mul_(dropout[1]))
         self._attention_lstm.step()
-        read = self._weights.attention(
-            self._query, self._keys, self._past, self._kernel, self._mask
-        )
+        known = self._keys, self._past, self._kernel, self._mask
+        read = self._weights.attention(self._query, *known)
         alignment.copy_(read)
         self._past[:, 0] = read
         self._past[:, 1] += read
@@ -113,12 +113,6 @@ class _Loop:
         bias, weight = self._weights.output_bias, self._weights.output_weight
         torch.addmm(bias, self._features, weight, out=output)
         self._frame = output[:, -1 - self._frame.shape[1] : -1]
-
-    def _run_prenet(self, dropout: Tensor | None) -> None:
-        first, second = self._weights.prenet
-        inner = torch.mm(self._frame, first).relu_()
-        outer = torch.mm(inner if dropout is None else inner.mul_(dropout[0]), second).relu_()
-        self._prenet.copy_(outer if dropout is None else outer.mul_(dropout[1]))
 
 
 @torch.no_grad()
@@ -131,14 +125,10 @@ def decode(
     gate_threshold: float,
     limits: Tensor,
 ) -> DecodedFrames:
-    """Decodes until each item has ended or reached its limit.
+    """Decodes encoded phones, (B, N, H), until each item has ended or reached its limit of steps.
 
-    Args:
-        memory: Encoded phones, (B, N, H), 0 for padding.
-        phone_mask: (B, N) bool, True = valid.
-        masks: Dropout of the prenet; None: no dropout.
-        gate_threshold: Probability of the gate above which an item ends.
-        limits: Most steps of each item, (B,), at least 1.
+    An item ends where the probability of the gate is above the threshold; limits, (B,), are at
+    least 1. Without masks the prenet has no dropout.
     """
     B, N, _ = memory.shape
     n_steps = int(limits.max())
@@ -177,26 +167,18 @@ def _gates(weight: Tensor, lstm: nn.LSTMCell, precision: Precision) -> MatrixPro
 
 
 def _product_fp32(weight: Tensor, bias: Tensor) -> MatrixProduct:
-    # for a single item MKL reads this layout in 0.8 of the time
-    transposed = weight.t().contiguous()
-
-    def product(inputs: Tensor, out: Tensor) -> None:
-        torch.addmm(bias, inputs, transposed, out=out)
-
-    return product
+    transposed = weight.t().contiguous()  # MKL reads it in 0.8 of the time for a single item
+    return lambda inputs, out: torch.addmm(bias, inputs, transposed, out=out)
 
 
 def _product_fp16(weight: Tensor, bias: Tensor) -> MatrixProduct:
     if weight.device.type == "cpu":
         # FBGEMM multiplies in float32: a twelfth of the error of bfloat16, in less time
         packed = torch.ops.quantized.linear_prepack_fp16(weight, bias)
-        return _packed_product(torch.ops.quantized.linear_dynamic_fp16, packed)
+        kernel = torch.ops.quantized.linear_dynamic_fp16
+        return lambda inputs, out: out.copy_(kernel(inputs.contiguous(), packed))
     half = weight.half()
-
-    def product(inputs: Tensor, out: Tensor) -> None:
-        torch.add(F.linear(inputs.half(), half), bias, out=out)
-
-    return product
+    return lambda inputs, out: torch.add(F.linear(inputs.half(), half), bias, out=out)
 
 
 def _product_int8(weight: Tensor, bias: Tensor) -> MatrixProduct:
@@ -209,17 +191,8 @@ def _product_int8(weight: Tensor, bias: Tensor) -> MatrixProduct:
         stored = torch.quantize_per_channel(weight, scales, zeros, 0, torch.qint8)
     packed = torch.ops.quantized.linear_prepack(stored, bias)
     # without VNNI, sums of two products of 8 bits are cut to 16: inputs then get 7 bits
-    kernel = partial(
-        torch.ops.quantized.linear_dynamic, reduce_range=not torch.cpu._is_vnni_supported()
-    )
-    return _packed_product(kernel, packed)
-
-
-def _packed_product(kernel: Callable[..., Tensor], packed: object) -> MatrixProduct:
-    def product(inputs: Tensor, out: Tensor) -> None:
-        out.copy_(kernel(inputs.contiguous(), packed))
-
-    return product
+    is_cut, kernel = not torch.cpu._is_vnni_supported(), torch.ops.quantized.linear_dynamic
+    return lambda inputs, out: out.copy_(kernel(inputs.contiguous(), packed, reduce_range=is_cut))
 
 
 _PRODUCTS: dict[Precision, Callable[[Tensor, Tensor], MatrixProduct]] = {

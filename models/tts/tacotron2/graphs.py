@@ -3,8 +3,6 @@
 The program that speaks repeats the step until it says that speech ends.
 """
 
-from functools import partial
-
 import torch
 from torch import Tensor, nn
 from torch._higher_order_ops.scan import scan
@@ -29,9 +27,8 @@ class EncoderGraph(nn.Module):
 
     def forward(self, phone_ids: Tensor, speaker_id: Tensor) -> tuple[Tensor, Tensor]:
         """Encodes one item: (1, N) and (1,) -> memory (1, N, H) and keys (1, N, A)."""
-        phones = self.encoder.convolved(
-            self.phone_embedding(phone_ids), torch.ones_like(phone_ids, dtype=torch.bool)
-        )
+        phones, mask = self.phone_embedding(phone_ids), torch.ones_like(phone_ids, dtype=torch.bool)
+        phones = self.encoder.convolved(phones, mask)
         forwards = self._lstm(phones, "")
         backwards = self._lstm(phones.flip(1), "_reverse").flip(1)
         memory = torch.cat([forwards, backwards], 2)
@@ -46,13 +43,13 @@ class EncoderGraph(nn.Module):
         read, repeat, *biases = (lstm.get_parameter(f"{name}{direction}") for name in names)
         gates = F.linear(phones, read, biases[0] + biases[1]).transpose(0, 1)  # (N, 1, 4 L)
         nothing = torch.zeros(1, lstm.hidden_size)
-        _, states = scan(partial(_recurred, repeat), (nothing, nothing.clone()), gates)
+
+        def recur(states: _States, gates: Tensor) -> tuple[_States, Tensor]:
+            hidden, cell = lstm_state(gates + F.linear(states[0], repeat), states[1])
+            return (hidden, cell), hidden.clone()
+
+        _, states = scan(recur, (nothing, nothing.clone()), gates)
         return states.transpose(0, 1)
-
-
-def _recurred(weight: Tensor, states: _States, gates: Tensor) -> tuple[_States, Tensor]:
-    hidden, cell = lstm_state(gates + F.linear(states[0], weight), states[1])
-    return (hidden, cell), hidden.clone()
 
 
 class DecoderStep(nn.Module):
@@ -81,13 +78,10 @@ class DecoderStep(nn.Module):
     ) -> tuple[Tensor, ...]:
         """Decodes the next frames.
 
-        Args:
-            noise: For the prenet's dropout, uniform in [0, 1), (2, P).
-            memory: Encoded phones, (1, N, H); their keys are (1, N, A).
-            frame: (1, M), zeros at first, like all that follow.
-            past: Previous and cumulative attention, (1, 2, N).
-            context: (1, H).
-            hidden_1: State of the attention LSTM, (1, L); 2 is the decoder LSTM.
+        The noise for the prenet's dropout, (2, P), is uniform in [0, 1). Encoded phones are
+        (1, N, H), their keys (1, N, A). All that follows is zeros at first: the frame, (1, M),
+        previous and cumulative attention, (1, 2, N), the context, (1, H), and states, (1, L), of
+        the attention LSTM, 1, and the decoder LSTM, 2.
 
         Returns:
             Frames (1, r, M), whether speech ends, (1,) bool, the next `past`, `context` and states.
@@ -125,35 +119,26 @@ class PostNetGraph(nn.Module):
 
 def tacotron2_graphs(network: Tacotron2) -> Graphs:
     """Makes the graphs "encoder", "decoder_step" and "postnet"."""
-    phone_ids = torch.ones(1, EXAMPLE_LENGTH, dtype=torch.int64)
-    inputs = {"phone_ids": phone_ids, "speaker_id": torch.zeros(1, dtype=torch.int64)}
-    lengths = {"phone_ids": {1: "n_phones"}}
-    frames = {"frames": torch.zeros(1, EXAMPLE_LENGTH, network.decoder.n_mels)}
-    return {
-        "encoder": Graph(EncoderGraph(network), inputs, ("memory", "keys"), lengths),
-        "decoder_step": _step_graph(network.decoder, network.config.encoder.hidden),
-        "postnet": Graph(PostNetGraph(network), frames, ("mel",), {"frames": {1: "n_frames"}}),
-    }
-
-
-def _step_graph(decoder: Decoder, memory_size: int) -> Graph:
-    config, N = decoder.config, EXAMPLE_LENGTH
-    states = {
-        "past": (1, 2, N),
-        "context": (1, memory_size),
-        "hidden_1": (1, config.attention_lstm_size),
-        "cell_1": (1, config.attention_lstm_size),
-        "hidden_2": (1, config.decoder_lstm_size),
-        "cell_2": (1, config.decoder_lstm_size),
-    }
+    decoder, config, N = network.decoder, network.config.decoder, EXAMPLE_LENGTH
+    H, M = network.config.encoder.hidden, decoder.n_mels
+    phone_ids = torch.ones(1, N, dtype=torch.int64)
+    phones = {"phone_ids": phone_ids, "speaker_id": torch.zeros(1, dtype=torch.int64)}
+    states = {"past": (1, 2, N), "context": (1, H)}
+    for number, size in ((1, config.attention_lstm_size), (2, config.decoder_lstm_size)):
+        states |= {f"hidden_{number}": (1, size), f"cell_{number}": (1, size)}
     shapes = {
         "noise": (2, config.prenet_size),
-        "memory": (1, N, memory_size),
+        "memory": (1, N, H),
         "keys": (1, N, config.attention_size),
-        "frame": (1, decoder.n_mels),
+        "frame": (1, M),
         **states,
     }
     inputs = {name: torch.zeros(shape) for name, shape in shapes.items()}
     lengths = {"memory": {1: "n_phones"}, "keys": {1: "n_phones"}, "past": {2: "n_phones"}}
     outputs = ("frames", "stop", *(f"next_{name}" for name in states))
-    return Graph(DecoderStep(decoder), inputs, outputs, lengths)
+    of_phones, frames = {"phone_ids": {1: "n_phones"}}, {"frames": torch.zeros(1, N, M)}
+    return {
+        "encoder": Graph(EncoderGraph(network), phones, ("memory", "keys"), of_phones),
+        "decoder_step": Graph(DecoderStep(decoder), inputs, outputs, lengths),
+        "postnet": Graph(PostNetGraph(network), frames, ("mel",), {"frames": {1: "n_frames"}}),
+    }

@@ -54,9 +54,7 @@ class Encoder(nn.Module):
         _, N, _ = phones.shape
         phones = self.convolved(phones, length_mask(lengths, N))
         with torch.autocast(phones.device.type, enabled=False):
-            packed = pack_padded_sequence(
-                phones.float(), lengths.cpu(), batch_first=True, enforce_sorted=False
-            )
+            packed = pack_padded_sequence(phones.float(), lengths.cpu(), True, enforce_sorted=False)
             encoded, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=N)
         return encoded
 
@@ -77,12 +75,7 @@ class Tacotron2Output(NamedTuple):
 
 
 class Tacotron2(nn.Module):
-    """Phones to mel: encoder, decoder with attention, postnet.
-
-    Args:
-        n_phones: Size of the vocabulary, padding (id 0) included.
-        mel: Gives the number of bands, and the log-mel of silence that pads the output of `infer`.
-    """
+    """Phones, padding (id 0) included, to mel: encoder, decoder with attention, postnet."""
 
     controls: ClassVar[frozenset[Control]] = frozenset()
     PRECISIONS: ClassVar[tuple[AcousticPrecision, ...]] = get_args(Precision)
@@ -92,9 +85,7 @@ class Tacotron2(nn.Module):
     ) -> None:
         super().__init__()
         hidden = config.encoder.hidden
-        self.config = config
-        self.n_speakers = n_speakers
-        self.log_floor = mel.log_floor_value
+        self.config, self.n_speakers, self.log_floor = config, n_speakers, mel.log_floor_value
         self.phone_embedding = PhoneEmbedding(n_phones, hidden)
         nn.init.xavier_uniform_(self.phone_embedding.weight, gain=math.sqrt(2))
         self.encoder = Encoder(config.encoder)
@@ -124,21 +115,14 @@ class Tacotron2(nn.Module):
         """Compiles the postnet only: of the decoder, each frame would become a graph."""
         self.postnet.compile(*args, **kwargs)
 
-    def forward(
-        self,
-        phone_ids: Tensor,
-        phone_lengths: Tensor,
-        speaker_ids: Tensor,
-        mel: Tensor,
-        mel_lengths: Tensor,
-    ) -> Tacotron2Output:
-        """Predicts each frame from the phones, (B, N), and the true frames before it, (B, M, T)."""
-        _, N = phone_ids.shape
-        memory = self._encode(phone_ids, phone_lengths, speaker_ids)  # (B, N, H)
-        masks = None if self.training else _prenet_masks(self.config, phone_ids, phone_lengths)
-        normalised = (mel.mT - self.config.mel_mean) / self.config.mel_std
-        output = self.decoder(memory, length_mask(phone_lengths, N), normalised, masks)
-        frame_mask = length_mask(mel_lengths, mel.shape[2])
+    def forward(self, batch: TtsBatch) -> Tacotron2Output:
+        """Predicts each frame from the phones and the true frames before it."""
+        phones, N = (batch.phone_ids, batch.phone_lengths), batch.phone_ids.shape[1]
+        memory = self._encode(*phones, batch.speaker_ids)  # (B, N, H)
+        masks = None if self.training else _prenet_masks(self.config, *phones)
+        normalised = (batch.mel.mT - self.config.mel_mean) / self.config.mel_std
+        output = self.decoder(memory, length_mask(batch.phone_lengths, N), normalised, masks)
+        frame_mask = length_mask(batch.mel_lengths, batch.mel.shape[2])
         refined_mel_hat = self.postnet(output.mel_hat, frame_mask)
         mels = self._restored(output.mel_hat), self._restored(refined_mel_hat)
         return Tacotron2Output(*mels, output.gate_logits, output.alignment)
@@ -159,14 +143,10 @@ class Tacotron2(nn.Module):
         """Synthesises mels; call `eval()` first.
 
         The frames of the step at which the gate opens are left out, as in NVIDIA's code, except in
-        the first step. Other arguments are those of `AcousticModel.infer`.
-
-        Args:
-            prenet_dropout: Share of zeroed values in the prenet. Voices are trained with 0.5; with
-                less they tend to drone or not to end.
-            gate_threshold: Probability at which speech ends.
-            max_decoder_steps: Where speech is cut off at the latest.
-            seed: For the prenet's dropout, with the text.
+        the first step. Arguments are those of `AcousticModel.infer`, the probability at which
+        speech ends, the steps after which it is cut off, and the share of zeroed values in the
+        prenet: voices are trained with 0.5; with less they tend to drone or not to end. The seed is
+        for this dropout, with the text.
         """
         r = self.frames_per_step
         speaker_ids = resolve_speakers(speaker_ids, self.n_speakers, phone_lengths)
@@ -188,14 +168,11 @@ class Tacotron2(nn.Module):
     ) -> "Tacotron2":
         """Returns a network that shares these weights and has those of the decoder prepared.
 
-        It does not follow later changes of the weights. The precision is of the decoder's LSTMs
-        (`DecoderWeights`). An InputError refuses one that the device lacks, and compilation.
+        It does not follow later changes of these. The precision is of the decoder's LSTMs.
         """
         if compiled != "off":
-            raise InputError(
-                f"inference.compile is {compiled}: Tacotron 2 decodes in a loop over frames, which"
-                " is not compiled; set it to off"
-            )
+            reason = "Tacotron 2 decodes in a loop over frames, which is not compiled"
+            raise InputError(f"inference.compile is {compiled}: {reason}; set it to off")
         prepared = copy(self)
         prepared._prepared = DecoderWeights(self.decoder, cast("Precision", precision))
         return prepared
@@ -203,27 +180,17 @@ class Tacotron2(nn.Module):
     @torch.no_grad()
     def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:
         """Predicts the mel (B, M, T) from the true frames before each; call `eval()` first."""
-        output: Tacotron2Output = self(*self.inputs_of(batch))
         frame_mask = length_mask(batch.mel_lengths, batch.mel.shape[2])
-        return finished_mel(output.refined_mel_hat, frame_mask, self.log_floor)
+        return finished_mel(self(batch).refined_mel_hat, frame_mask, self.log_floor)
 
     @torch.no_grad()
     def teacher_forced_attention(self, batch: TtsBatch) -> Tensor:
-        """Computes weights of the phones in each true frame, (B, T, N); call `eval()` first.
-
-        All frames of a step share its weights; those in the padding have no meaning.
-        """
-        output: Tacotron2Output = self(*self.inputs_of(batch))
-        return output.alignment
-
-    def inputs_of(self, batch: TtsBatch) -> tuple[Tensor, ...]:
-        """Returns the arguments of `forward`."""
-        phones = batch.phone_ids, batch.phone_lengths, batch.speaker_ids
-        return *phones, batch.mel, batch.mel_lengths
+        """Computes weights of the phones in each true frame, (B, T, N); padding has no meaning."""
+        return self(batch).alignment
 
     def _encode(self, phone_ids: Tensor, phone_lengths: Tensor, speaker_ids: Tensor) -> Tensor:
         """Encodes phones (B, N), lengths (B,), speakers (B,) -> (B, N, H), 0 for padding."""
-        memory: Tensor = self.encoder(self.phone_embedding(phone_ids), phone_lengths)
+        memory = self.encoder(self.phone_embedding(phone_ids), phone_lengths)
         if self.speaker_embedding is None:
             return memory
         mask = length_mask(phone_lengths, phone_ids.shape[1])

@@ -64,11 +64,9 @@ class FreeVGL(MagnitudeVocoder):
         self.config = config
         self.first_conv = nn.Conv1d(mel.n_mels, channels, config.kernel_size, padding=margin)
         self.first_norm = nn.LayerNorm(channels)
-        expanded, size = config.expansion * channels, config.kernel_size
-        self.blocks = nn.ModuleList(
-            ConvNeXtBlock(channels, expanded, size, scale=_FIRST_SCALE)
-            for _ in range(config.n_layers)
-        )
+        sizes = channels, config.expansion * channels, config.kernel_size
+        blocks = (ConvNeXtBlock(*sizes, scale=_FIRST_SCALE) for _ in range(config.n_layers))
+        self.blocks = nn.ModuleList(blocks)
         self.last_norm = nn.LayerNorm(channels)
         self.residual = Linear(channels, mel.n_fft // 2 + 1)
         nn.init.zeros_(self.residual.weight)
@@ -108,8 +106,7 @@ class MagnitudeDiscriminator(Discriminators):
     """One `BandDiscriminator` for each band of frequencies.
 
     Their input is natural log magnitudes and, as condition, the level of the mel bands, (B, 2, K,
-    T): adversarial training needs no phases and no waveform. Bands are shares of half the sample
-    rate, from and to.
+    T): no phases and no waveform. Bands are shares of half the sample rate, from and to.
     """
 
     def __init__(self, bands: Sequence[tuple[float, float]], channels: int, mel: MelConfig) -> None:
@@ -127,11 +124,7 @@ class Spectra(NamedTuple):
 
 
 class FreeVGLTask:
-    """Training on recordings, or on the mels that an acoustic model predicts for them.
-
-    With discriminators, adversarial and feature-matching losses are added to the reconstruction
-    losses.
-    """
+    """Training on recordings, or on the mels that an acoustic model predicts for them."""
 
     exported = "model"
 
@@ -145,10 +138,8 @@ class FreeVGLTask:
         self.networks: dict[str, nn.Module] = {"model": network}
         if discriminator is not None:
             self.networks["discriminator"] = discriminator
-        self.network = network
-        self.config = config
-        self._mel = MelSpectrogram(mel)
-        self._stft = MultiResolutionStft()
+        self.network, self.config = network, config
+        self._mel, self._stft = MelSpectrogram(mel), MultiResolutionStft()
         self._edge = edge_frames(mel)
         self.begin_update(0)
 
@@ -157,11 +148,9 @@ class FreeVGLTask:
         """Builds the task of an experiment."""
         model = cast("FreeVGLConfig", config.model)
         least = 2 * edge_frames(assets.mel) + 1
-        if config.train.cut_mel_frame < least:
-            raise InputError(
-                f"train.cut_mel_frame is {config.train.cut_mel_frame}; FreeVGL needs {least} or "
-                "more, since the losses leave out the ends of a segment"
-            )
+        if (frames := config.train.cut_mel_frame) < least:
+            need = f"FreeVGL needs {least} or more, since losses leave out the ends of a segment"
+            raise InputError(f"train.cut_mel_frame is {frames}; {need}")
         discriminator = None
         if model.lambda_adversarial:
             discriminator = MagnitudeDiscriminator(model.bands, model.band_channels, assets.mel)
@@ -179,8 +168,7 @@ class FreeVGLTask:
 
     def training_step(self, batch: VocoderBatch) -> Iterator[Update]:
         """Yields the update of the discriminators, if there are any, then that of the network."""
-        gain = self._random_gains(batch.wav)  # (B, 1)
-        floor = self._mel.config.log_floor_value
+        gain, floor = self._random_gains(batch.wav), self._mel.config.log_floor_value
         mel = self._blur((batch.mel + gain.log()[:, :, None]).clamp(min=floor))
         spectra = self.spectra(mel, batch.wav * gain, edge=self._edge)
         if "discriminator" not in self.networks:
@@ -195,10 +183,7 @@ class FreeVGLTask:
             yield Update("model", self.reconstruction_losses(spectra) | adversarial)
 
     def spectra(self, mel: Tensor, wav: Tensor, edge: int = 0) -> Spectra:
-        """Predicts magnitudes from a mel, (B, M, T), of recordings, (B, T * hop_length).
-
-        `edge` frames at both ends are cut.
-        """
+        """Predicts magnitudes of recordings from a mel, (B, M, T); cuts frames at both ends."""
         mel_of = self._mel.to(wav.device)
         magnitude = mel_of.magnitude(wav)
         log_spread = spread_mel(mel.exp(), mel_of.filters).log()
@@ -210,7 +195,8 @@ class FreeVGLTask:
         """Computes the L1 of log magnitudes, of magnitudes relative to the frame, and of mels."""
         log_magnitude_hat, magnitude, _ = spectra
         mel_of, magnitude_hat = self._mel.to(magnitude.device), log_magnitude_hat.exp()
-        log_distance = (log_magnitude_hat.clamp(min=_QUIET) - _audible_log(magnitude)).abs()
+        audible = magnitude.clamp(min=math.exp(_QUIET)).log()
+        log_distance = (log_magnitude_hat.clamp(min=_QUIET) - audible).abs()
         level = magnitude.sum(dim=1, keepdim=True) + 0.1  # silent frames weigh less
         linear_distance = (magnitude_hat - magnitude).abs().sum(dim=1, keepdim=True) / level
         mel_distance = (mel_of.log_mel(magnitude_hat) - mel_of.log_mel(magnitude)).abs()
@@ -228,15 +214,17 @@ class FreeVGLTask:
         losses = self.reconstruction_losses(spectra)
         if "discriminator" not in self.networks:
             return losses
-        recorded, predicted = (_deviation(images[:, :1]) for images in _images(spectra))
-        contrast = mean_per_item([(recorded - predicted).abs()])
+        deviations = []  # of log magnitudes around each bin, (B, 1, K, T) without edges
+        for logs in (images[:, :1] for images in _images(spectra)):
+            means, squares = (F.avg_pool2d(part, (7, 3), 1) for part in (logs, logs.square()))
+            deviations.append((squares - means.square()).clamp(min=0).sqrt())
+        contrast = mean_per_item([(deviations[0] - deviations[1]).abs()])
         return {"mel": losses["mel"]._replace(weight=1.0), "contrast": contrast}
 
     @torch.no_grad()
     def validation_step(self, batch: VocoderBatch) -> Mapping[str, LossTerm | MetricTerm]:
         """Computes losses of whole recordings, and the STFT distance of their resynthesis."""
-        totals: dict[str, LossTerm] = {}
-        stft = 0.0
+        totals, stft = dict[str, LossTerm](), 0.0
         for item, T in enumerate(batch.mel_lengths.tolist()):
             mel = batch.mel[item : item + 1, :, :T]
             wav = batch.wav[item : item + 1, : T * self._mel.config.hop_length]
@@ -261,10 +249,13 @@ class FreeVGLTask:
         """Blurs some items of (B, M, T) by Gaussians of random width, over time and frequency."""
         config = self.config
         chosen = torch.rand(len(mel), device=mel.device) < config.blurred
-        over_time, over_bands = (
-            _gaussians(chosen * width * torch.rand(len(mel), device=mel.device))
-            for width in (config.blur_frames, config.blur_bands)
-        )
+        kernels = []
+        for width in (config.blur_frames, config.blur_bands):
+            deviation = chosen * width * torch.rand(len(mel), device=mel.device)  # 0 is no blur
+            offsets = torch.arange(-_BLUR_REACH, _BLUR_REACH + 1, device=mel.device)
+            exponents = -0.5 * (offsets / deviation.clamp(min=1e-2)[:, None]).square()
+            kernels.append(torch.softmax(exponents, dim=1))  # (B, 2 * _BLUR_REACH + 1)
+        over_time, over_bands = kernels
         mel = _convolve(mel.transpose(0, 1), over_time).transpose(0, 1)
         return _convolve(mel.permute(2, 0, 1), over_bands).permute(1, 2, 0)
 
@@ -274,26 +265,10 @@ def edge_frames(mel: MelConfig) -> int:
     return math.ceil(mel.n_fft / 2 / mel.hop_length)
 
 
-def _gaussians(widths: Tensor) -> Tensor:
-    """Computes kernels by standard deviation, (B,) -> (B, 2 * _BLUR_REACH + 1); 0 is no blur."""
-    offsets = torch.arange(-_BLUR_REACH, _BLUR_REACH + 1, device=widths.device)
-    return torch.softmax(-0.5 * (offsets / widths.clamp(min=1e-2)[:, None]).square(), dim=1)
-
-
 def _convolve(signals: Tensor, kernels: Tensor) -> Tensor:
     """Convolves items with their kernels: (N, B, L), (B, K) -> (N, B, L), edges repeated."""
     padded = F.pad(signals, (_BLUR_REACH, _BLUR_REACH), mode="replicate")
     return F.conv1d(padded, kernels[:, None], groups=len(kernels))
-
-
-def _audible_log(magnitude: Tensor) -> Tensor:
-    return magnitude.clamp(min=math.exp(_QUIET)).log()
-
-
-def _deviation(images: Tensor) -> Tensor:
-    """Computes the deviation of log magnitudes around each bin, (B, 1, K, T); cuts edges."""
-    means, squares = (F.avg_pool2d(values, (7, 3), 1) for values in (images, images.square()))
-    return (squares - means.square()).clamp(min=0).sqrt()
 
 
 def _images(spectra: Spectra) -> tuple[Tensor, Tensor]:
@@ -302,7 +277,7 @@ def _images(spectra: Spectra) -> tuple[Tensor, Tensor]:
     The second channel of both is the level of the mel bands.
     """
     mel = spectra.log_spread.clamp(min=_QUIET)
-    recorded = _audible_log(spectra.magnitude)
+    recorded = spectra.magnitude.clamp(min=math.exp(_QUIET)).log()
     predicted = spectra.log_magnitude_hat.clamp(min=_QUIET)
     return torch.stack([recorded, mel], dim=1), torch.stack([predicted, mel], dim=1)
 

@@ -38,7 +38,6 @@ class FreeVGLConfig:
         require_share(self, "blurred")
         require_odd(self, "kernel_size")
         if not self.bands or any(not 0 <= low < high <= 1 for low, high in self.bands):
-            raise ValueError(
-                f"bands are {[list(band) for band in self.bands]}, expected one or more, each from"
-                " a share of half the sample rate to a larger one, 0 to 1"
-            )
+            each = "each from a share of half the sample rate to a larger one, 0 to 1"
+            found = [list(band) for band in self.bands]
+            raise ValueError(f"bands are {found}, expected one or more, {each}")

@@ -39,15 +39,8 @@ from modules.layers.normalisation import spectral_norm
 from modules.mel import MelConfig
 from processors.dataset.batch import VocoderBatch
 
-_SCALE_LAYERS = (  # kernel, stride, groups
-    (15, 1, 1),
-    (41, 2, 4),
-    (41, 2, 16),
-    (41, 4, 16),
-    (41, 4, 16),
-    (41, 1, 16),
-    (5, 1, 1),
-)
+# kernel, stride and groups of each
+_SCALE_LAYERS = ((15, 1, 1), (41, 2, 4), (41, 2, 16), *[(41, 4, 16)] * 2, (41, 1, 16), (5, 1, 1))
 
 
 class ScaleDiscriminator(SubDiscriminator):
@@ -55,20 +48,17 @@ class ScaleDiscriminator(SubDiscriminator):
 
     def __init__(self, channels: Sequence[int], norm: Callable[[nn.Module], nn.Module]) -> None:
         layers = zip((1, *channels), channels, _SCALE_LAYERS, strict=False)
-        super().__init__(
-            [
-                norm(StridedConv1d(before, after, kernel, stride, kernel // 2, groups=groups))
-                for before, after, (kernel, stride, groups) in layers
-            ],
-            norm(StridedConv1d(channels[-1], 1, 3, 1, 1)),
-        )
+        convs = [
+            norm(StridedConv1d(before, after, kernel, stride, kernel // 2, groups=groups))
+            for before, after, (kernel, stride, groups) in layers
+        ]
+        super().__init__(convs, norm(StridedConv1d(channels[-1], 1, 3, 1, 1)))
 
 
 class MultiScaleDiscriminator(Discriminators):
     """Sub-discriminators of the waveform and its averages (Kumar et al. 2019, arXiv:1910.06711).
 
-    Each averages over two samples of the one before. The first has spectral normalisation, the
-    others weight normalisation, as in HiFi-GAN.
+    Each averages over two samples of the one before; only the first has spectral normalisation.
     """
 
     def __init__(self, config: DiscriminatorConfig) -> None:
@@ -88,8 +78,7 @@ class MultiScaleDiscriminator(Discriminators):
 
 
 def _halved(wav: Tensor) -> Tensor:
-    """Averages four samples, (B, S) -> (B, S / 2 + 1)."""
-    return F.avg_pool1d(wav[:, None], 4, 2, padding=2)[:, 0]
+    return F.avg_pool1d(wav[:, None], 4, 2, padding=2)[:, 0]  # (B, S) -> (B, S / 2 + 1)
 
 
 class WaveDiscriminator(nn.Module):
@@ -97,9 +86,8 @@ class WaveDiscriminator(nn.Module):
 
     def __init__(self, config: DiscriminatorConfig) -> None:
         super().__init__()
-        self.mpd = Discriminators(
-            PeriodDiscriminator(period, config.period_channels) for period in config.periods
-        )
+        channels = config.period_channels
+        self.mpd = Discriminators(PeriodDiscriminator(p, channels) for p in config.periods)
         self.msd = MultiScaleDiscriminator(config) if config.scales else None
 
     def forward(self, wav: Tensor, recorded: Tensor | None = None) -> list[DiscriminatorOutput]:
@@ -160,12 +148,10 @@ class HiFiGANTask(WaveGanTask):
 
 def _check_hop(model: HiFiGANConfig, preprocess: PreprocessConfig) -> None:
     """Refuses upsampling rates whose product is not the hop of the mel."""
-    rates = model.generator.upsample_rates
-    if math.prod(rates) != preprocess.hop_length:
-        raise ValueError(
-            f"model.generator.upsample_rates {list(rates)} multiply to {math.prod(rates)}, "
-            f"preprocess.hop_length is {preprocess.hop_length}; expected the same"
-        )
+    rates, hop = model.generator.upsample_rates, preprocess.hop_length
+    if (product := math.prod(rates)) != hop:
+        found = f"model.generator.upsample_rates {list(rates)} multiply to {product}"
+        raise ValueError(f"{found}, preprocess.hop_length is {hop}; expected the same")
 
 
 MODEL = Model(

@@ -21,28 +21,21 @@ class GeneratorConfig:
     def __post_init__(self) -> None:
         rates, kernels = self.upsample_rates, self.upsample_kernel_sizes
         if len(rates) != len(kernels) or not rates:
-            raise ValueError(
-                f"upsample_rates {list(rates)} and upsample_kernel_sizes {list(kernels)}: expected "
-                "one kernel size for each rate"
-            )
+            found = f"upsample_rates {list(rates)} and upsample_kernel_sizes {list(kernels)}"
+            raise ValueError(f"{found}: expected one kernel size for each rate")
         for rate, kernel in zip(rates, kernels, strict=True):
             if rate < 1 or kernel < rate or (kernel - rate) % 2:
-                raise ValueError(
-                    f"upsample_kernel_sizes: {kernel} for the rate {rate}; expected the rate plus "
-                    "an even number"
-                )
-        if len(self.resblock_kernel_sizes) != len(self.resblock_dilation_sizes):
-            raise ValueError(
-                f"{len(self.resblock_kernel_sizes)} resblock_kernel_sizes, "
-                f"{len(self.resblock_dilation_sizes)} resblock_dilation_sizes: expected as many"
-            )
-        if any(kernel < 1 or kernel % 2 == 0 for kernel in self.resblock_kernel_sizes):
-            raise ValueError(f"resblock_kernel_sizes must be odd, not {self.resblock_kernel_sizes}")
-        if self.upsample_initial_channel % 2 ** len(rates):
-            raise ValueError(
-                f"upsample_initial_channel {self.upsample_initial_channel} cannot be halved "
-                f"{len(rates)} times"
-            )
+                found = f"upsample_kernel_sizes: {kernel} for the rate {rate}"
+                raise ValueError(f"{found}; expected the rate plus an even number")
+        sizes, dilations = self.resblock_kernel_sizes, self.resblock_dilation_sizes
+        if (n := len(sizes)) != (m := len(dilations)):
+            found = f"{n} resblock_kernel_sizes, {m} resblock_dilation_sizes"
+            raise ValueError(f"{found}: expected as many")
+        if any(size < 1 or size % 2 == 0 for size in sizes):
+            raise ValueError(f"resblock_kernel_sizes must be odd, not {sizes}")
+        if (channels := self.upsample_initial_channel) % 2 ** len(rates):
+            found = f"upsample_initial_channel {channels}"
+            raise ValueError(f"{found} cannot be halved {len(rates)} times")
 
 
 @dataclass(frozen=True)
@@ -59,10 +52,8 @@ class DiscriminatorConfig(PeriodsConfig):
         if (n := len(self.scale_channels)) != 7:
             raise ValueError(f"scale_channels are {n} numbers, expected 7")
         if self.scale_channels[0] % 4 or any(n % 16 for n in self.scale_channels[1:]):
-            raise ValueError(
-                f"scale_channels {list(self.scale_channels)}: expected a multiple of 4, then "
-                "multiples of 16"
-            )
+            found = f"scale_channels {list(self.scale_channels)}"
+            raise ValueError(f"{found}: expected a multiple of 4, then multiples of 16")
 
 
 @dataclass(frozen=True)

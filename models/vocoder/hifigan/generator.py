@@ -92,27 +92,22 @@ class HiFiGAN(nn.Module):
 
     def __init__(self, config: GeneratorConfig, n_mels: int) -> None:
         super().__init__()
-        self.config = config
-        self.n_mels = n_mels
-        self.hop_length = math.prod(config.upsample_rates)
-        self.reach = reach_of(config)
+        self.config, self.n_mels = config, n_mels
+        self.hop_length, self.reach = math.prod(config.upsample_rates), reach_of(config)
         wide = config.upsample_initial_channel >= _WIDE
         self.chunk_frames = _WIDE_CHUNK_FRAMES if wide else _CHUNK_FRAMES
         self.n_bf16_stages = 0  # from the first on
         channels = config.upsample_initial_channel
         block = ResBlock1 if config.resblock == "1" else ResBlock2
         self.conv_pre = SignalConv1d(n_mels, channels, 2 * _EDGE + 1, 1, _EDGE)
-        self.ups = nn.ModuleList()
-        self.resblocks = nn.ModuleList()
+        self.ups, self.resblocks = nn.ModuleList(), nn.ModuleList()
         kernels, dilations = config.resblock_kernel_sizes, config.resblock_dilation_sizes
         for rate, kernel in zip(config.upsample_rates, config.upsample_kernel_sizes, strict=True):
             margin = (kernel - rate) // 2
             self.ups.append(SignalConvTranspose1d(channels, channels // 2, kernel, rate, margin))
             channels //= 2
-            self.resblocks.extend(
-                block(channels, size, chosen)
-                for size, chosen in zip(kernels, dilations, strict=True)
-            )
+            of_stage = zip(kernels, dilations, strict=True)
+            self.resblocks.extend(block(channels, size, chosen) for size, chosen in of_stage)
         self.conv_post = SignalConv1d(channels, 1, 2 * _EDGE + 1, 1, _EDGE)
 
     @classmethod
@@ -123,9 +118,9 @@ class HiFiGAN(nn.Module):
     def forward(self, mel: Tensor, mel_lengths: Tensor | None = None) -> Tensor:
         """Computes the waveform, (B, T * hop_length) in [-1, 1]; 0 beyond the lengths."""
         if mel_lengths is None:
-            return self._synthesise(mel)
+            return self._synthesise(mel, 0, Context())
         mask = length_mask(mel_lengths, mel.shape[2])[:, None]  # (B, 1, T)
-        return self._synthesise(mel, mask)
+        return self._synthesise(mel, mask, Context())
 
     def _cast(self, hidden: Tensor, stage: int) -> Tensor:
         """Casts to the precision of a stage; in training that is left to autocast."""
@@ -133,12 +128,7 @@ class HiFiGAN(nn.Module):
             return hidden
         return hidden.bfloat16() if stage < self.n_bf16_stages else hidden.float()
 
-    def _synthesise(
-        self,
-        mel: Tensor,
-        padding: Padding = 0,
-        context: Context = Context(),  # noqa: B008  (immutable)
-    ) -> Tensor:
+    def _synthesise(self, mel: Tensor, padding: Padding, context: Context) -> Tensor:
         """Synthesises (B, M, left + T + right) -> (B, T * hop_length); in-place sums are faster."""
         n_blocks = len(self.config.resblock_kernel_sizes)
         hidden = self.conv_pre(_cleared(mel, padding))  # (B, C, T)
@@ -161,11 +151,8 @@ class HiFiGAN(nn.Module):
 
     @torch.no_grad()
     def infer(self, mel: Tensor, mel_lengths: Tensor | None = None, *, seed: int = 0) -> Tensor:
-        """Computes the waveform in chunks, which bounds the memory; call `eval()` first.
-
-        On a CPU items are computed one by one: together they would not stay in its cache, and
-        take up to twice the time. No random numbers are drawn.
-        """
+        """Computes the waveform in chunks, which bounds the memory; call `eval()` first."""
+        # together, items would not stay in the cache of a CPU, and take up to twice the time
         if mel.device.type == "cpu":
             return by_item(self.generate, mel, mel_lengths, self.hop_length)
         return by_batch(self, mel, mel_lengths, _BATCH_FRAMES, self.reach[0], self.hop_length)
@@ -174,10 +161,9 @@ class HiFiGAN(nn.Module):
     def generate(
         self, mel: Tensor | Iterable[Tensor], chunk_frames: int | None = None, *, seed: int = 0
     ) -> Iterator[Tensor]:
-        """Computes the waveform chunk by chunk, for streaming; call `eval()` first.
+        """Computes the waveform chunk by chunk, by default of the fastest number of frames.
 
-        By default, a chunk has the fastest number of frames. With fewer, the first chunk comes
-        sooner and more is computed twice.
+        With fewer, the first chunk comes sooner and more is computed twice. Call `eval()` first.
         """
         chunk_frames = self.chunk_frames if chunk_frames is None else chunk_frames
         pieces = [mel] if isinstance(mel, Tensor) else mel
@@ -188,10 +174,10 @@ class HiFiGAN(nn.Module):
             yield wav[:, : wav.shape[1] - n_missing * self.hop_length].float()
 
     def for_inference(self, precision: VocoderPrecision = "fp32") -> "HiFiGAN":
-        """Returns a copy that runs faster and cannot be trained.
+        """Returns a copy that runs faster and cannot be trained; first and last layer are in fp32.
 
         "bf16" computes all stages, "mixed" all but the last in bfloat16, which takes less than half
-        the time on CPUs that have it. The first and the last layer stay in fp32.
+        the time on CPUs that have it.
         """
         network = copy.deepcopy(self).requires_grad_(False)
         n_stages, n_blocks = len(network.ups), len(network.config.resblock_kernel_sizes)
@@ -211,15 +197,12 @@ def reach_of(config: GeneratorConfig) -> tuple[int, ...]:
     In frames of the mel, in frames after the first layer, then in samples after each stage.
     """
     reach = [_EDGE]  # samples that the last layer reads; from here on backwards
-    for rate, kernel in zip(
-        reversed(config.upsample_rates), reversed(config.upsample_kernel_sizes), strict=True
-    ):
-        within_stage = reach[0] + max(
-            sum(d * (size // 2) + (size // 2 if config.resblock == "1" else 0) for d in dilations)
-            for size, dilations in zip(
-                config.resblock_kernel_sizes, config.resblock_dilation_sizes, strict=True
-            )
-        )
+    plain = 1 if config.resblock == "1" else 0  # dilation of the second convolution of a pair
+    blocks = zip(config.resblock_kernel_sizes, config.resblock_dilation_sizes, strict=True)
+    widest = max(size // 2 * sum(d + plain for d in dilations) for size, dilations in blocks)
+    stages = [*zip(config.upsample_rates, config.upsample_kernel_sizes, strict=True)]
+    for rate, kernel in reversed(stages):
+        within_stage = reach[0] + widest
         # output o of the upsampling reads the inputs from (o + margin - kernel + 1) / rate to
         # (o + margin) / rate with margin = (kernel - rate) / 2: as far to the left as to the right
         reach.insert(0, (within_stage + (kernel + rate) // 2 - 1) // rate)

@@ -70,8 +70,7 @@ class ResolutionDiscriminator(SubDiscriminator):
     def _features(self, signal: Tensor) -> list[Tensor]:
         """Computes the output of each layer and band, (B, C, T, K); the last one is the score."""
         features, ends = [], []
-        n_bins = self.n_fft // 2 + 1
-        image = self._view(signal)
+        image, n_bins = self._view(signal), self.n_fft // 2 + 1
         for (low, high), convs in zip(pairwise(_BANDS), self.convs, strict=True):
             hidden = image[..., int(low * n_bins) : int(high * n_bins)]
             layers = []
@@ -104,13 +103,9 @@ class VocosDiscriminator(nn.Module):
 
     def __init__(self, config: ResolutionsConfig, lambda_resolution: float) -> None:
         super().__init__()
-        self.periods = Discriminators(
-            PeriodDiscriminator(period, config.period_channels, n_skipped=1)
-            for period in config.periods
-        )
-        self.resolutions = Discriminators(
-            ResolutionDiscriminator(n_fft, config.resolution_channels) for n_fft in config.windows
-        )
+        channels, n = config.period_channels, config.resolution_channels
+        self.periods = Discriminators(PeriodDiscriminator(p, channels, 1) for p in config.periods)
+        self.resolutions = Discriminators(ResolutionDiscriminator(w, n) for w in config.windows)
         self.lambda_resolution = lambda_resolution
 
     def forward(self, wav: Tensor, recorded: Tensor | None = None) -> list[DiscriminatorOutput]:
@@ -131,10 +126,8 @@ class Vocos(nn.Module):
         self.mel = mel
         self.first_conv = MaskedConv1d(mel.n_mels, channels, _KERNEL)
         self.first_norm = nn.LayerNorm(channels, eps=_EPS)
-        self.blocks = nn.ModuleList(
-            ConvNeXtBlock(channels, config.expanded, _KERNEL, scale=1 / config.n_layers, eps=_EPS)
-            for _ in range(config.n_layers)
-        )
+        n, sizes = config.n_layers, (channels, config.expanded, _KERNEL)
+        self.blocks = nn.ModuleList(ConvNeXtBlock(*sizes, scale=1 / n, eps=_EPS) for _ in range(n))
         self.last_norm = nn.LayerNorm(channels, eps=_EPS)
         self.head = Linear(channels, mel.n_fft + 2)
         self.inverse_stft = InverseStft(mel.n_fft, mel.hop_length, mel.edge_samples[0])
@@ -152,14 +145,9 @@ class Vocos(nn.Module):
     def forward(self, mel: Tensor, mel_lengths: Tensor | None = None) -> Tensor:
         """Computes the waveform, (B, T * hop_length) float32; 0 beyond the lengths."""
         mask = None if mel_lengths is None else length_mask(mel_lengths, mel.shape[2])
-        return self._synthesise(mel, mask)
+        return self._synthesise(mel, mask, Context())
 
-    def _synthesise(
-        self,
-        mel: Tensor,
-        mask: Tensor | None = None,
-        context: Context = Context(),  # noqa: B008  (immutable)
-    ) -> Tensor:
+    def _synthesise(self, mel: Tensor, mask: Tensor | None, context: Context) -> Tensor:
         """Synthesises (B, M, left + T + right) -> (B, T * hop_length)."""
         magnitude, phase, context = self.spectrum(mel, mask, context)
         parts = torch.stack([phase.cos(), phase.sin()], dim=3) * magnitude[..., None]
@@ -168,15 +156,9 @@ class Vocos(nn.Module):
         return context.upsampled(self.mel.hop_length).trim(wav, 0)[0]
 
     def spectrum(
-        self,
-        mel: Tensor,
-        mask: Tensor | None = None,
-        context: Context = Context(),  # noqa: B008  (immutable)
+        self, mel: Tensor, mask: Tensor | None, context: Context
     ) -> tuple[Tensor, Tensor, Context]:
-        """Predicts magnitudes and phases, (B, T, K) float32 each, of a mel, (B, M, T).
-
-        Also returns the context that the inverse STFT reads.
-        """
+        """Predicts magnitudes, phases, (B, T, K) float32, and their context of a mel, (B, M, T)."""
         reach = self.reach - _KERNEL // 2
         hidden = self.first_norm(self.first_conv(mel.mT, mask))  # (B, T, C)
         for block in self.blocks:
@@ -189,12 +171,8 @@ class Vocos(nn.Module):
 
     @torch.no_grad()
     def infer(self, mel: Tensor, mel_lengths: Tensor | None = None, *, seed: int = 0) -> Tensor:
-        """Computes the waveform in [-1, 1] in windows, which bounds the memory.
-
-        On a CPU items are computed one by one: together they would not stay in its cache. No random
-        numbers are drawn.
-        """
-        hop = self.mel.hop_length
+        """Computes the waveform in [-1, 1] in windows, which bounds the memory."""
+        hop = self.mel.hop_length  # together, items would not stay in the cache of a CPU
         if mel.device.type == "cpu":
             return by_item(self.generate, mel, mel_lengths, hop)
         return by_batch(self, mel, mel_lengths, _BATCH_FRAMES, self.reach, hop).clamp(-1, 1)
@@ -210,10 +188,7 @@ class Vocos(nn.Module):
             yield self._synthesise(signal, None, context).clamp(-1, 1)
 
     def for_inference(self, precision: VocoderPrecision = "fp32") -> "Vocos":
-        """Returns a copy that runs faster and cannot be trained.
-
-        "bf16" and "mixed" compute the linear layers of the blocks in bfloat16.
-        """
+        """Returns a faster copy; "bf16" and "mixed": linear layers of the blocks in bfloat16."""
         half = () if precision == "fp32" else ("blocks",)
         return packed(copy.deepcopy(self).requires_grad_(False), half)
 
@@ -228,10 +203,8 @@ class VocosGraph(nn.Module):
 
     def forward(self, mel: Tensor) -> Tensor:
         """Synthesises one item: (1, M, T) -> (1, T * hop_length) in [-1, 1]."""
-        spectrum = self.network.spectrum(mel)[:2]
-        magnitude, phase = (part[0][:, self.dft.bins].transpose(0, 1) for part in spectrum)
-        parts = phase.cos(), phase.sin() * self.dft.sign[:, None]  # (C, T, D)
-        frames = self.dft.inverse(torch.cat([magnitude * part for part in parts], 2))
+        magnitude, phase, _ = self.network.spectrum(mel, None, Context())
+        frames = self.dft.inverse(self.dft.polar(magnitude[0], phase[0])[1])
         return self.network.inverse_stft.join(frames[None]).clamp(-1, 1)
 
 
@@ -264,11 +237,9 @@ class VocosTask(WaveGanTask):
 
 def _check_overlap(_model: VocosConfig, preprocess: PreprocessConfig) -> None:
     """Refuses frames whose windows hardly overlap: the last hop of a mel has few of them."""
-    n_fft, hop = preprocess.n_fft, preprocess.hop_length
-    if n_fft < 3 * hop:
-        raise ValueError(
-            f"preprocess.n_fft is {n_fft} and hop_length {hop}: expected three hops or more"
-        )
+    if preprocess.n_fft < 3 * (hop := preprocess.hop_length):
+        found = f"preprocess.n_fft is {preprocess.n_fft} and hop_length {hop}"
+        raise ValueError(f"{found}: expected three hops or more")
 
 
 MODEL = Model(

@@ -16,10 +16,9 @@ class ResolutionsConfig(PeriodsConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_at_least(self, 1, "resolution_channels")
-        if not self.windows or any(n < 32 or n % 4 for n in self.windows):
-            raise ValueError(
-                f"windows are {list(self.windows)}, expected one or more multiples of 4 from 32 on"
-            )
+        if not (windows := list(self.windows)) or any(n < 32 or n % 4 for n in windows):
+            expected = "one or more multiples of 4 from 32 on"
+            raise ValueError(f"windows are {windows}, expected {expected}")
 
 
 @dataclass(frozen=True)

@@ -77,11 +77,8 @@ class WaveGlowGraph(nn.Module):
 
 def waveglow_graphs(network: WaveGlow) -> Graphs:
     """Makes the graph "vocoder"; its input "noise" has a number for each sample."""
-    mel = network.mel
-    inputs = {
-        "mel": torch.zeros(1, mel.n_mels, EXAMPLE_LENGTH),
-        "noise": torch.zeros(1, EXAMPLE_LENGTH, mel.hop_length),
-    }
+    M, hop, T = network.mel.n_mels, network.mel.hop_length, EXAMPLE_LENGTH
+    inputs = {"mel": torch.zeros(1, M, T), "noise": torch.zeros(1, T, hop)}
     lengths = {"mel": {2: "n_frames"}, "noise": {1: "n_frames"}}
     module = WaveGlowGraph(network.for_inference())
     return {"vocoder": Graph(module, inputs, ("wav",), lengths)}
@@ -145,10 +142,8 @@ class WaveGlowTask:
             wav = batch.wav[item : item + 1, : T * mel_of.config.hop_length]
             likelihood += self._likelihood(wav, mel).total
             distance += float((mel_of(self.network.infer(mel)) - mel_of(wav)).abs().mean())
-        return {
-            "nll": LossTerm(likelihood, "samples"),
-            "mel_l1": MetricTerm(distance, len(batch.ids)),
-        }
+        mel_l1 = MetricTerm(distance, len(batch.ids))
+        return {"nll": LossTerm(likelihood, "samples"), "mel_l1": mel_l1}
 
     def samples(self, batch: VocoderBatch) -> Iterator[Sample]:
         """Resynthesises the batch."""
@@ -158,11 +153,9 @@ class WaveGlowTask:
 
 def _check_hop(model: WaveGlowConfig, preprocess: PreprocessConfig) -> None:
     """Refuses frames that are no whole number of groups."""
-    if preprocess.hop_length % model.groups:
-        raise ValueError(
-            f"model.groups is {model.groups}, preprocess.hop_length is {preprocess.hop_length}; "
-            "expected a hop that is a multiple of it"
-        )
+    if (hop := preprocess.hop_length) % model.groups:
+        found = f"model.groups is {model.groups}, preprocess.hop_length is {hop}"
+        raise ValueError(f"{found}; expected a hop that is a multiple of it")
 
 
 MODEL = Model(

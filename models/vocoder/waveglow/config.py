@@ -34,11 +34,9 @@ class WaveGlowConfig:
         if not self.train_sigma > 0:
             raise ValueError(f"train_sigma is {self.train_sigma:g}, expected more than 0")
         if self.channels_of(self.flows - 1) < 2:
-            raise ValueError(
-                f"flows {self.flows}, groups {self.groups}, early_every {self.early_every}, "
-                f"early_size {self.early_size}: no channels are left for the last step; expected "
-                "2 or more"
-            )
+            keys = ("flows", "groups", "early_every", "early_size")
+            found = ", ".join(f"{key} {getattr(self, key)}" for key in keys)
+            raise ValueError(f"{found}: no channels are left for the last step; expected 2 or more")
 
     def channels_of(self, step: int) -> int:
         """Returns the channels of a step, from 0."""

@@ -38,14 +38,10 @@ class Mixing(nn.Module):
 
     def inverse(self, signal: Tensor) -> Tensor:
         """Undoes `forward`, (B, C, L) -> (B, C, L)."""
-        weight = self._inverted() if self.inverse_weight is None else self.inverse_weight
-        return weight @ signal
+        return (self.inverted() if self.inverse_weight is None else self.inverse_weight) @ signal
 
-    def freeze(self) -> None:
-        """Computes the inverse once, for inference."""
-        self.inverse_weight = self._inverted().detach()
-
-    def _inverted(self) -> Tensor:
+    def inverted(self) -> Tensor:
+        """Computes the inverse of the matrix."""
         return torch.linalg.inv(self.weight.double()).float()
 
 
@@ -84,9 +80,8 @@ class CouplingNetwork(nn.Module):
         biases = cast("Tensor", self.mel_conv.bias).chunk(n_layers)
         hidden = self.start(half.to(mel.dtype))  # (B, H, L)
         skipped: list[Tensor] = []
-        for i, (dilated, output) in enumerate(
-            zip(self.dilated_convs, self.output_convs, strict=True)
-        ):
+        layers = zip(self.dilated_convs, self.output_convs, strict=True)
+        for i, (dilated, output) in enumerate(layers):
             content, gate = (dilated(hidden) + F.conv1d(mel, weights[i], biases[i])).chunk(2, dim=1)
             result = output(content.tanh() * gate.sigmoid())
             if i < n_layers - 1:

@@ -78,14 +78,12 @@ class WaveGlow(nn.Module):
 
     def __init__(self, config: WaveGlowConfig, mel: MelConfig) -> None:
         super().__init__()
-        self.config = config
-        self.mel = mel
+        self.config, self.mel = config, mel
         self.groups_per_frame = mel.hop_length // config.groups
-        self.upsample = nn.ConvTranspose1d(
-            mel.n_mels, mel.n_mels, mel.win_length, stride=mel.hop_length
-        )
+        M = mel.n_mels
+        self.upsample = nn.ConvTranspose1d(M, M, mel.win_length, stride=mel.hop_length)
         self.flows = nn.ModuleList(
-            FlowStep(config, config.channels_of(step), mel.n_mels * config.groups)
+            FlowStep(config, config.channels_of(step), M * config.groups)
             for step in range(config.flows)
         )
         self.denoiser = Denoiser(mel)
@@ -99,12 +97,9 @@ class WaveGlow(nn.Module):
 
     def forward(self, wav: Tensor, mel: Tensor) -> Latent:
         """Maps audio (B, T * hop_length) with a mel (B, M, T) to noise; items have one length."""
-        B, S = wav.shape
-        if mel.shape[2] * self.mel.hop_length != S:
-            raise ValueError(
-                f"{S} samples and {mel.shape[2]} frames; expected {self.mel.hop_length} samples a "
-                "frame"
-            )
+        (B, S), T, hop = wav.shape, mel.shape[2], self.mel.hop_length
+        if T * hop != S:
+            raise ValueError(f"{S} samples and {T} frames; expected {hop} samples a frame")
         conditioning = self._conditioning(mel)
         signal = wav.view(B, -1, self.config.groups).mT  # (B, G, L)
         left_early: list[Tensor] = []
@@ -152,8 +147,7 @@ class WaveGlow(nn.Module):
         """
         B, M, T = mel.shape
         upsampled = self.upsample(mel)[:, :, : T * self.mel.hop_length]  # (B, M, S)
-        grouped = upsampled.reshape(B, M, -1, self.config.groups).mT  # (B, M, G, L)
-        grouped = grouped.flatten(1, 2)
+        grouped = upsampled.reshape(B, M, -1, self.config.groups).mT.flatten(1, 2)
         return grouped if self._dtype == torch.float32 else grouped.to(self._dtype)
 
     @torch.no_grad()
@@ -168,8 +162,8 @@ class WaveGlow(nn.Module):
     ) -> Iterator[Tensor]:
         """Synthesises a waveform chunk by chunk, for streaming; call `eval()` first.
 
-        By default a chunk has 384 frames, on a GPU 4096; each also computes a context of up to a
-        second on either side. All items have the noise of the seed.
+        Each also computes a context of up to a second on either side. All items have the noise of
+        the seed.
         """
         if chunk_frames is None:
             chunk_frames = _GPU_CHUNK_FRAMES if self.upsample.weight.is_cuda else _CHUNK_FRAMES
@@ -194,19 +188,12 @@ class WaveGlow(nn.Module):
         return _frames(couplings, mel) + _frames(mel.win_length - mel.hop_length, mel)
 
     def noise(self, seed: int, start: int, mel: Tensor) -> Tensor:
-        """Draws the noise of a part of an utterance, the same whatever part it is in.
+        """Draws noise of a part of an utterance, from a frame on, the same whatever part it is in.
 
-        It is drawn on the CPU, in blocks with a generator each, and is the same for all items.
-
-        Args:
-            start: Frame of the utterance where the part begins.
-            mel: Mel of the part, (B, M, T); its batch size, length and device are used.
-
-        Returns:
-            (B, G, T * hop_length / G), of standard deviation `sigma`.
+        It is drawn on the CPU, in blocks with a generator each, and is the same for all items:
+        (B, G, T * hop_length / G), of standard deviation `sigma`, for a mel (B, M, T).
         """
-        B, _, T = mel.shape
-        n = _NOISE_FRAMES
+        (B, _, T), n = mel.shape, _NOISE_FRAMES
         shape = (self.config.groups, n * self.groups_per_frame)
         blocks = []
         for block in range(start // n, (start + T - 1) // n + 1):
@@ -231,13 +218,10 @@ class WaveGlow(nn.Module):
         return self.denoiser.spectrum(wav)
 
     def for_inference(self, precision: VocoderPrecision = "fp32") -> "WaveGlow":
-        """Returns a copy that runs faster and cannot be trained.
-
-        "bf16" and "mixed" have the couplings in bfloat16, except their last layers.
-        """
+        """Returns a faster copy; "bf16" and "mixed": couplings in bfloat16, but the last layers."""
         network = copy.deepcopy(self).requires_grad_(False)
         for flow in network._steps():
-            flow.mixing.freeze()
+            flow.mixing.inverse_weight = flow.mixing.inverted().detach()
             if precision != "fp32":
                 flow.coupling.bfloat16()
                 flow.coupling.end.float()

@@ -22,22 +22,11 @@ ASSETS = Assets(
 
 def test_assets_come_back_as_they_were(tmp_path):
     ASSETS.save(tmp_path)
-
     assert Assets.load(tmp_path) == ASSETS
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "audio.json",
-        "vocabulary.json",
-        "speakers.json",
-        "stats.json",
-        "lexicon.txt",
-        "trained_phones.json",
-    }
+    files = {"audio", "vocabulary", "speakers", "stats", "lexicon", "trained_phones"}
+    assert {path.stem for path in tmp_path.iterdir()} == files
 
-
-def test_the_lexicon_of_an_earlier_run_is_removed(tmp_path):
-    ASSETS.save(tmp_path)
-    replace(ASSETS, lexicon=None).save(tmp_path)
-
+    replace(ASSETS, lexicon=None).save(tmp_path)  # that of an earlier run is removed
     assert Assets.load(tmp_path).lexicon is None
 
 
@@ -53,11 +42,6 @@ def test_a_mel_definition_from_before_its_scale_has_slaneys(tmp_path):
     del plain["scale"]
     (tmp_path / "audio.json").write_text(json.dumps(plain))
     assert Assets.load(tmp_path).mel == MelConfig(scale="slaney")
-
-
-def test_a_folder_without_assets_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"audio\.json: No such file"):
-        Assets.load(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -90,18 +74,17 @@ def test_a_damaged_file_is_named(tmp_path, name, content):
         Assets.load(tmp_path)
 
 
-def test_a_missing_vocabulary_is_an_error_that_names_the_folder(tmp_path):
+def test_missing_assets_and_a_missing_vocabulary_are_errors_that_name_the_folder(tmp_path):
+    with pytest.raises(InputError, match=rf"{tmp_path}/audio\.json: No such file"):
+        Assets.load(tmp_path)
     assert ASSETS.required_vocabulary(tmp_path) is ASSETS.vocabulary
     with pytest.raises(InputError, match=f"^{tmp_path}: no vocabulary.json, .* run stage 1 again"):
         replace(ASSETS, vocabulary=None).required_vocabulary(tmp_path)
 
 
-def test_a_model_can_say_the_phones_it_was_trained_on():
+def test_a_model_can_say_the_phones_it_was_trained_on_or_else_its_vocabulary():
     assert ASSETS.known_phones == {"AH0", "R", "<.>"}
     assert ASSETS.with_phones(frozenset({"OY1", "ʃ"})).known_phones == {"AH0", "R", "<.>", "OY1"}
-
-
-def test_a_model_without_a_list_of_trained_phones_can_say_its_vocabulary():
     old = replace(ASSETS, trained_phones=None)
     assert old.known_phones == set(arpabet_vocabulary().symbols)
     assert old.with_phones(frozenset({"OY1"})) == old

@@ -13,12 +13,8 @@ from tests.models.synthesizer.test_vocoders import make_vocoder
 from utils.errors import InputError
 
 
-@pytest.mark.parametrize("name", ["cpu", torch.device("cpu")])
-def test_a_device_is_returned_by_its_name(name):
-    assert resolved_device(name) == "cpu"
-
-
-def test_a_number_is_that_of_a_gpu(monkeypatch):
+def test_a_device_is_returned_by_its_name_and_a_number_is_that_of_a_gpu(monkeypatch):
+    assert resolved_device("cpu") == resolved_device(torch.device("cpu")) == "cpu"
     gpu = torch.device("cuda:0")
     monkeypatch.setattr(torch, "device", {0: gpu}.get)  # as on a machine with one
     monkeypatch.setattr(torch, "empty", lambda *_, device: None)
@@ -31,7 +27,9 @@ def test_what_is_no_device_is_refused(name):
         resolved_device(name)
 
 
-def test_a_compiler_that_is_there_is_accepted(monkeypatch, tmp_path):
+def test_a_compiler_that_is_there_is_accepted_and_else_key_and_way_out_are_named(
+    monkeypatch, tmp_path
+):
     (tmp_path / "mine").touch(mode=0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("CXX", "mine")
@@ -39,16 +37,9 @@ def test_a_compiler_that_is_there_is_accepted(monkeypatch, tmp_path):
     monkeypatch.setenv("CXX", "another")
     with pytest.raises(InputError, match="no compiler"):
         require_compiler("train.compile", torch.device("cpu"))
-
-
-def test_without_a_compiler_the_key_and_the_way_out_are_named(monkeypatch, tmp_path):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.delenv("CXX")
     with pytest.raises(InputError, match=r"^train\.compile: no compiler .*\+\+; .* set off$"):
         require_compiler("train.compile", torch.device("cpu"))
-
-
-def test_a_gpu_needs_triton(monkeypatch):
     monkeypatch.setattr(devices, "has_triton", lambda: False)
     with pytest.raises(InputError, match=r"^inference\.compile: no Triton for this GPU; .* off$"):
         require_compiler("inference.compile", torch.device("cuda"))
@@ -85,23 +76,21 @@ def test_each_model_says_what_is_fast_on_a_cpu_with_bfloat16(
     assert (f"inference.{key}_precision=fp32" in caplog.text) == (expected != "fp32")
 
 
-def test_what_is_asked_for_is_chosen(bfloat16, caplog):
+def test_what_is_asked_for_is_chosen_and_other_machines_compute_in_fp32(
+    bfloat16, monkeypatch, caplog
+):
     caplog.set_level(logging.INFO, "arion")
     assert chosen_precision("fp32", experiment("FastSpeech2"), "cpu") == "fp32"
     assert not caplog.text
-
-
-def test_other_machines_compute_in_fp32(monkeypatch):
+    assert chosen_precision("auto", experiment("FastSpeech2"), "cuda") == "fp32"
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
     assert chosen_precision("auto", experiment("FastSpeech2"), "cpu") == "fp32"
 
 
-def test_a_gpu_computes_in_fp32(bfloat16):
-    assert chosen_precision("auto", experiment("FastSpeech2"), "cuda") == "fp32"
-
-
-def test_a_voice_speaks_in_the_precision_of_the_machine(tmp_path, monkeypatch):
-    home = make_voice(tmp_path)
+def test_a_voice_speaks_in_the_precision_of_the_machine_and_its_wavs_are_of_that(
+    tmp_path, monkeypatch
+):
+    home, found = make_voice(tmp_path), set()
 
     def mel_of(*overrides: str, supported: bool = True) -> np.ndarray:
         monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: supported)
@@ -112,11 +101,7 @@ def test_a_voice_speaks_in_the_precision_of_the_machine(tmp_path, monkeypatch):
     assert (mel_of(auto) == half).all()
     assert (mel_of(auto, supported=False) == exact).all()
     assert 0 < np.abs(half - exact).mean() < 0.01
-
-
-def test_wavs_of_another_kind_of_cpu_are_not_those_of_this(tmp_path, monkeypatch):
-    voice = Synthesizer(make_voice(tmp_path))
-    found = set()
+    voice = Synthesizer(home)
     for supported in (True, False):
         monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda s=supported: s)
         found.add(voice.fingerprint())

@@ -13,21 +13,13 @@ FASTSPEECH2, TACOTRON2 = find_model("tts", "FastSpeech2"), find_model("tts", "Ta
 
 
 def config_of(aligner: str) -> Config:
-    return Config(
-        task="tts",
-        model_type="Mine",
-        dataset=("mine",),
-        dataset_path={},
-        log_dir="ckpts",
-        model=FASTSPEECH2.config(),
-        preprocess=PreprocessConfig(aligner=aligner),
-    )
+    model, preprocess = FASTSPEECH2.config(), PreprocessConfig(aligner=aligner)
+    return Config("tts", "Mine", ("mine",), {}, "ckpts", model, preprocess=preprocess)
 
 
 def test_a_model_that_needs_durations_refuses_data_without():
-    with pytest.raises(
-        ValueError, match=r"Mine needs durations, .* preprocess\.aligner none: choose"
-    ):
+    message = r"Mine needs durations, .* preprocess\.aligner none: choose"
+    with pytest.raises(ValueError, match=message):
         FASTSPEECH2.check_config(config_of("none"))
 
 
@@ -63,13 +55,10 @@ def output(pitch_level: str, n_frames: int) -> TtsOutput:
     )
 
 
-def test_values_of_a_phone_are_repeated_over_its_frames():
+def test_values_of_a_phone_are_repeated_over_its_frames_and_those_of_frames_stay():
     # as many frames as phones: the shapes do not tell one from the other
     pitch, energy = output("phone", n_frames=3).contours_per_frame()
     assert pitch.tolist() == [[10, 10, 30], [60, 60, 0]]
     assert energy.tolist() == [[0, 1, 2], [3, 4, 5]]
-
-
-def test_pitch_of_frames_stays_as_it_is():
     pitch, _ = output("frame", n_frames=3).contours_per_frame()
     assert pitch.tolist() == [[10, 20, 30], [40, 50, 60]]

@@ -19,49 +19,25 @@ def folder(tmp_path, monkeypatch):
 
 def write(folder, **values):
     path = folder / "exp.json"
-    experiment = {
-        "task": "tts",
-        "model_type": "FastSpeech2",
-        "dataset": ["A"],
-        "dataset_path": {"A": "a"},
-        "log_dir": "ckpts/tts",
-        "train": {"max_steps": 10},
-    }
-    path.write_text(json.dumps(experiment | values))
+    experiment = {"task": "tts", "model_type": "FastSpeech2", "log_dir": "ckpts/tts"}
+    data = {"dataset": ["A"], "dataset_path": {"A": "a"}, "train": {"max_steps": 10}}
+    path.write_text(json.dumps(experiment | data | values))
     return path
 
 
-def test_a_name_is_a_file_name():
+def test_a_name_is_a_file_name_in_any_case():
     assert "fastspeech2" in registry.model_names("tts")
     assert registry.model_names("vocoder") == ["freevgl", "hifigan", "vocos", "waveglow"]
-
-
-def test_a_model_is_found_in_any_case():
     assert registry.find_model("tts", "FastSpeech2") is fastspeech2.MODEL
 
 
-def test_an_unknown_model_lists_the_known_ones_and_the_nearest():
-    with pytest.raises(
-        ConfigError,
-        match=r"no model 'FastSpeach2' in models/tts; did you mean fastspeech2\? \(known: ",
-    ):
-        registry.find_model("tts", "FastSpeach2")
-
-
-def test_a_configuration_of_another_task_is_refused(folder):
-    path = write(folder)
-    assert registry.load_config(path, task="tts").task == "tts"
-    with pytest.raises(
-        ConfigError,
-        match=r"exp\.json: task is tts, and this recipe is for vocoder; use a recipe in egs/tts",
-    ):
-        registry.load_config(path, task="vocoder")
-
-
 @pytest.mark.parametrize("name", ["../tts/fastspeech2", "fastspeech2.py", "", "__init__"])
-def test_a_name_that_is_no_module_name_is_refused(name):
+def test_an_unknown_name_is_refused_with_the_known_ones_and_the_nearest(name):
     with pytest.raises(ConfigError, match="no model"):
         registry.find_model("tts", name)
+    message = r"no model 'FastSpeach2' in models/tts; did you mean fastspeech2\? \(known: "
+    with pytest.raises(ConfigError, match=message):
+        registry.find_model("tts", "FastSpeach2")
 
 
 def test_the_model_section_is_the_models_own_dataclass_and_comes_back_the_same(folder):
@@ -69,7 +45,7 @@ def test_the_model_section_is_the_models_own_dataclass_and_comes_back_the_same(f
     assert type(config.model) is registry.find_model("tts", "fastspeech2").config
     assert config.train.batch_size == 3
     (folder / "config.json").write_text(json.dumps(to_plain(config)))
-    assert registry.load_config(folder / "config.json") == config
+    assert registry.load_config(folder / "config.json", task="tts") == config
 
 
 def test_lines_of_a_configuration_name_the_origin_of_every_key(folder):
@@ -83,22 +59,22 @@ def test_lines_of_a_configuration_name_the_origin_of_every_key(folder):
     } < set(lines)
 
 
-def test_an_error_about_an_unknown_model_names_the_file(folder):
-    with pytest.raises(ConfigError, match=r"^exp\.json: model_type: no model 'x'"):
-        registry.load_config(write(folder, model_type="x"))
-    with pytest.raises(ConfigError, match=r"^--set: model_type: no model 'x'"):
-        registry.load_config(write(folder), ["model_type=x"])
+OTHER_TASK = "task is tts, and this recipe is for vocoder; use a recipe in egs/tts"
 
 
-def test_a_misspelt_task_or_model_key_is_named(folder):
-    with pytest.raises(
-        ConfigError, match=r'exp\.json: task is "tss", expected one of tts, vocoder'
-    ):
-        registry.load_config(write(folder, task="tss"))
-    with pytest.raises(
-        ConfigError, match=r"exp\.json: unknown key model\.transfomer; did you mean"
-    ):
-        registry.load_config(write(folder, model={"transfomer": {}}))
+@pytest.mark.parametrize(
+    ("values", "overrides", "task", "message"),
+    [
+        ({"model_type": "x"}, [], None, r"exp\.json: model_type: no model 'x'"),
+        ({}, ["model_type=x"], None, r"--set: model_type: no model 'x'"),
+        ({"task": "tss"}, [], None, r'exp\.json: task is "tss", expected one of tts, vocoder'),
+        ({"model": {"transfomer": {}}}, [], None, r"exp\.json: unknown key model\.transfomer; did"),
+        ({}, [], "vocoder", rf"exp\.json: {OTHER_TASK}"),
+    ],
+)
+def test_what_is_misspelt_or_of_another_task_is_named(folder, values, overrides, task, message):
+    with pytest.raises(ConfigError, match=f"^{message}"):
+        registry.load_config(write(folder, **values), overrides, task)
 
 
 @pytest.fixture
@@ -115,20 +91,20 @@ def broken_model(tmp_path, monkeypatch):
     sys.modules.pop("models.tts.broken", None)
 
 
-def test_a_model_file_without_definition_is_refused(broken_model):
-    broken_model("\n")
-    with pytest.raises(InputError, match=r"models/tts/broken\.py does not end with MODEL = Model"):
-        registry.find_model("tts", "broken")
+HOOKS = "config=FastSpeech2Config, network=FastSpeech2"
 
 
-def test_a_misspelt_or_missing_hook_names_file_and_hook(broken_model):
-    broken_model(
-        "\nMODEL = Model(config=FastSpeech2Config, network=FastSpeech2, tsak=FastSpeech2Task)\n"
-    )
-    with pytest.raises(InputError, match=r"models/tts/broken\.py, line \d+: .* argument 'tsak'"):
-        registry.find_model("tts", "broken")
-    broken_model("\nMODEL = Model(config=FastSpeech2Config, network=FastSpeech2)\n")
-    with pytest.raises(InputError, match=r"models/tts/broken\.py, line \d+: .* argument: 'task'"):
+@pytest.mark.parametrize(
+    ("end", "message"),
+    [
+        ("", " does not end with MODEL = Model"),
+        (f"MODEL = Model({HOOKS}, tsak=FastSpeech2Task)", r", line \d+: .* argument 'tsak'"),
+        (f"MODEL = Model({HOOKS})", r", line \d+: .* argument: 'task'"),
+    ],
+)
+def test_a_missing_definition_and_a_misspelt_or_missing_hook_are_named(broken_model, end, message):
+    broken_model(f"\n{end}\n")
+    with pytest.raises(InputError, match=rf"models/tts/broken\.py{message}"):
         registry.find_model("tts", "broken")
 
 

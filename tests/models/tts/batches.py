@@ -1,6 +1,7 @@
 """Batches of random utterances, for the tests of acoustic models."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 
@@ -15,6 +16,7 @@ N_PHONES, N_MELS = 12, 6
 MEL = MelConfig(n_mels=N_MELS, f_max=1000)  # bands in which harmonics can be seen
 FLOOR = MEL.log_floor_value
 PITCH = ContourStats(*torch.tensor([[200.0], [50], [80], [400]]))
+ENERGY = ContourStats(*torch.tensor([[40.0], [20], [0], [120]]))
 TWO_PITCHES = ContourStats(*torch.tensor([[120.0, 220], [20, 40], [70, 120], [200, 400]]))
 
 
@@ -41,6 +43,15 @@ def batch_of(phone_lengths: tuple[int, ...] = (7, 4, 6), longest_phone: int = 4)
         f0=(100 + 200 * torch.rand(B, T, generator=generator)) * voiced * frame_mask,
         energy=100 * torch.rand(B, T, generator=generator) * frame_mask,
     )
+
+
+def assert_taught(network: Any, batch: TtsBatch, mel_hat: torch.Tensor) -> None:
+    """The teacher-forced mel is this one, (B, T, M), with the log floor beyond the lengths."""
+    mel = network.teacher_forced_mel(batch)
+    valid = length_mask(batch.mel_lengths)[:, None].expand_as(mel)
+    assert torch.equal(mel[valid], mel_hat.mT[valid])
+    assert (mel[~valid] == FLOOR).all()
+    assert not mel.requires_grad
 
 
 def losses_of(task: AcousticTask, batch: TtsBatch) -> Mapping[str, LossTerm]:

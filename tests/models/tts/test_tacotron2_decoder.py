@@ -9,7 +9,7 @@ SIZES = DecoderConfig(
 )
 
 
-def test_attention_weighs_by_query_keys_and_location():
+def test_attention_weighs_by_query_keys_and_location_and_padding_changes_nothing():
     torch.manual_seed(0)
     attention = LocationAttention(SIZES, 4)
     state, memory, past = torch.randn(1, 5), torch.randn(1, 6, 4), torch.rand(1, 2, 6)
@@ -23,24 +23,12 @@ def test_attention_weighs_by_query_keys_and_location():
         inner = attention.query.weight @ state[0] + attention.key.weight @ memory[0, n]
         inner = inner + attention.location.weight @ features
         energies.append(attention.energy.weight[0] @ torch.tanh(inner))
-    weights = attention(
-        state,
-        attention.key(memory),
-        past,
-        attention.location_kernel(),
-        torch.ones(1, 6, dtype=torch.bool),
-    )
+    kernel, everything = attention.location_kernel(), torch.ones(1, 6, dtype=torch.bool)
+    weights = attention(state, attention.key(memory), past, kernel, everything)
     torch.testing.assert_close(weights[0], torch.stack(energies).softmax(dim=0))
 
-
-def test_padding_gets_no_weight_and_changes_no_other():
-    torch.manual_seed(0)
-    attention = LocationAttention(SIZES, 4)
-    state, memory = torch.randn(1, 5), torch.randn(1, 6, 4)
-    past = torch.rand(1, 2, 6)
     past[:, :, 4:] = 0  # weights of padding
     mask = torch.arange(6)[None] < 4
-    kernel = attention.location_kernel()
     padded = attention(state, attention.key(memory), past, kernel, mask)
     alone = attention(state, attention.key(memory[:, :4]), past[:, :, :4], kernel, mask[:, :4])
     assert padded[0, 4:].tolist() == [0, 0]
@@ -52,10 +40,10 @@ B, T, N, H = 2, 5, 4, 3
 
 def test_a_linear_map_in_a_loop_gets_the_gradients_that_autograd_finds():
     torch.manual_seed(0)
-    weight, offsets = torch.randn(H, H), torch.randn(T, B, H)
+    tensors = torch.randn(H, H), torch.randn(T, B, H)
 
     def gradients(deferred: bool) -> tuple[torch.Tensor, torch.Tensor]:
-        own_weight, own_offsets = weight.clone().requires_grad_(), offsets.clone().requires_grad_()
+        own_weight, own_offsets = (tensor.clone().requires_grad_() for tensor in tensors)
         step = StepLinear(own_weight)
         bound = step.bind(own_offsets) if deferred else own_offsets
         state, states = torch.zeros(B, H), []
@@ -91,14 +79,11 @@ def test_a_linear_map_in_bfloat16_gets_nearly_the_gradients_of_float32():
 
 def test_a_mixture_in_a_loop_gets_the_gradients_that_autograd_finds():
     torch.manual_seed(0)
-    queries = torch.randn(T, B, N)
-    memory, plain = (torch.zeros(B, N, H, requires_grad=True) for _ in range(2))
-    values = torch.randn(B, N, H)
-    memory.data, plain.data = values.clone(), values.clone()
+    queries, values = torch.randn(T, B, N), torch.randn(B, N, H)
+    memory, plain = (values.clone().requires_grad_() for _ in range(2))
     mixture = StepMixture(memory)
-    mixed = [
-        zeros + mixture(q.softmax(1)) for zeros, q in zip(mixture.bind(T), queries, strict=True)
-    ]
+    steps = zip(mixture.bind(T), queries, strict=True)
+    mixed = [zeros + mixture(q.softmax(1)) for zeros, q in steps]
     expected = [(q.softmax(1)[:, :, None] * plain).sum(dim=1) for q in queries]
     torch.testing.assert_close(mixed, expected)
     for outputs in (mixed, expected):

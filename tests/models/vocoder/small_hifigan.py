@@ -26,20 +26,10 @@ from utils.config import to_plain
 
 MEL = PREPROCESS.mel
 N_FRAMES = 20  # of a segment
-GENERATOR = GeneratorConfig(
-    resblock="2",
-    upsample_rates=(8, 8),
-    upsample_kernel_sizes=(16, 16),
-    upsample_initial_channel=8,
-    resblock_kernel_sizes=(3,),
-    resblock_dilation_sizes=((1, 3),),
-)
-DISCRIMINATOR = DiscriminatorConfig(
-    periods=(2, 3),
-    period_channels=(4, 4, 4, 4, 4),
-    scales=2,
-    scale_channels=(4, 16, 16, 16, 16, 16, 16),
-)
+# kind of block, rates and kernels of the upsampling, channels, kernels and dilations
+GENERATOR = GeneratorConfig("2", (8, 8), (16, 16), 8, (3,), ((1, 3),))
+# periods, their channels, scales, their channels
+DISCRIMINATOR = DiscriminatorConfig((2, 3), (4,) * 5, 2, (4, *[16] * 6))
 
 
 def make_recording(number: int) -> MelWav:
@@ -56,23 +46,15 @@ def make_recording(number: int) -> MelWav:
 
 def make_recordings(folder: Path, n_recordings: int = 12) -> MelWavStore:
     """Writes a vocoder's dataset as stage 1 does; the last four recordings do not train."""
-    rows = write_shard(
-        folder / "features" / "shard-00000.safetensors",
-        [make_recording(number) for number in range(n_recordings)],
-        MEL,
-    )
+    recordings = [make_recording(number) for number in range(n_recordings)]
+    rows = write_shard(folder / "features" / "shard-00000.safetensors", recordings, MEL)
     write_mel_config(folder, MEL)
     write_index(folder, rows)
     write_finished(folder)
     store = MelWavStore(folder)
     ids = list(store.ids)
-    files = {
-        "train": ids[:-4],
-        "valid": ids[-4:-2],
-        "test": ids[-2:],
-        "golden_test": ids[-2:],
-        "speakers": [{"name": "anna", "language": "en-us"}],
-    }
+    files = {"train": ids[:-4], "valid": ids[-4:-2], "test": ids[-2:], "golden_test": ids[-2:]}
+    files["speakers"] = [{"name": "anna", "language": "en-us"}]
     for name, value in files.items():
         (folder / f"{name}.json").write_text(json.dumps(value))
     return store
@@ -85,13 +67,8 @@ def gan_config(**changes: object) -> TrainConfig:
 
 def make_segments(store: MelWavStore, config: TrainConfig) -> TrainingData:
     ids = list(store.ids)
-    training = SegmentDataset(
-        [store],
-        [ids[:-4]],
-        n_frames=config.cut_mel_frame,
-        log_floor=MEL.log_floor_value,
-        seed=config.random_seed,
-    )
+    sizes = {"n_frames": config.cut_mel_frame, "log_floor": MEL.log_floor_value}
+    training = SegmentDataset([store], [ids[:-4]], **sizes, seed=config.random_seed)
     validation = MelWavDataset([store], [ids[-4:]], longest_s=1.0)
     collator = make_collator("vocoder", MEL)
     return data_of(training, validation, collator, config, ProcessRank(), torch.device("cpu"))
@@ -129,11 +106,8 @@ def write_vocoder_config(root: Path, **train: object) -> Path:
     """A configuration of the small HiFi-GAN over <root>/data/mini."""
     steps = {"max_steps": 4, "save_steps": 2, "valid_steps": 2}
     config = {
-        "task": "vocoder",
-        "model_type": "HiFiGAN",
-        "dataset": ["mini"],
-        "dataset_path": {"mini": "corpus"},
-        "log_dir": str(root / "ckpts"),
+        **{"task": "vocoder", "model_type": "HiFiGAN", "log_dir": str(root / "ckpts")},
+        **{"dataset": ["mini"], "dataset_path": {"mini": "corpus"}},
         "model": to_plain(HiFiGANConfig(generator=GENERATOR, discriminator=DISCRIMINATOR)),
         "preprocess": to_plain(replace(PREPROCESS, processed_dir=str(root / "data"))),
         "train": to_plain(gan_config(**(steps | train))),
@@ -145,10 +119,8 @@ def write_vocoder_config(root: Path, **train: object) -> Path:
 
 def updater_of(task: Task[Any], rate: float) -> Updater:
     """Plain gradient descent: Adam would make whole steps of rounding errors."""
-    optimizers = {
-        name: torch.optim.SGD(network.parameters(), lr=rate)
-        for name, network in task.networks.items()
-    }
+    networks = task.networks.items()
+    optimizers = {name: torch.optim.SGD(n.parameters(), lr=rate) for name, n in networks}
     return Updater(task, optimizers, torch.device("cpu"))
 
 

@@ -7,18 +7,8 @@ from models.vocoder.waveglow.config import WaveGlowConfig
 from modules.mel import MelConfig, MelSpectrogram
 from processors.dataset.batch import VocoderBatch
 
-MEL = MelConfig(
-    sample_rate=8000,
-    n_fft=256,
-    win_length=256,
-    hop_length=64,
-    n_mels=8,
-    f_max=4000,
-    padding="centre",
-)
-SIZES = WaveGlowConfig(
-    flows=5, groups=8, early_every=2, early_size=2, channels=8, n_layers=3, kernel_size=3
-)
+MEL = MelConfig(8000, n_fft=256, win_length=256, hop_length=64, n_mels=8, f_max=4000)
+SIZES = WaveGlowConfig(flows=5, early_every=2, channels=8, n_layers=3)
 
 
 def make_network(config=SIZES, mel=MEL, std=0.1):

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from torch import nn
 from torch.nn import functional as F
 
 from config.preprocess import PreprocessConfig
@@ -17,7 +16,7 @@ from models.vocoder.hifigan import (
     WaveDiscriminator,
     normalise_weights,
 )
-from models.vocoder.hifigan.config import DiscriminatorConfig, GeneratorConfig, HiFiGANConfig
+from models.vocoder.hifigan.config import DiscriminatorConfig, HiFiGANConfig
 from modules.layers.normalisation import adapt_weight_norm
 from modules.losses import MultiResolutionStft
 from modules.mel import MelSpectrogram
@@ -57,21 +56,12 @@ def halves(task, batch):
     """After each half of a step: its network, and the gradients of all networks."""
     for update in task.training_step(batch):
         weighted_mean(update.losses, task.counts(batch)).backward()
-        yield update.network, gradients(task)
+        found = {}
+        for name, network in task.networks.items():
+            found[name] = {key: weight.grad for key, weight in network.named_parameters()}
+        yield update.network, found
         for network in task.networks.values():
             network.zero_grad()
-
-
-def gradients(task):
-    return {
-        name: {key: weight.grad for key, weight in network.named_parameters()}
-        for name, network in task.networks.items()
-    }
-
-
-def test_the_sizes_by_default_are_those_of_v1():
-    n_weights = sum(weight.numel() for weight in HiFiGAN(GeneratorConfig(), 80).parameters())
-    assert n_weights == pytest.approx(13.92e6, abs=1e4)
 
 
 def test_the_generator_gives_what_plain_layers_give(generator):
@@ -94,6 +84,11 @@ def test_saving_loading_and_folding_change_nothing(generator):
 
     assert torch.equal(loaded(make_mel()), wav)
     assert torch.equal(folded(make_mel()), wav)
+    # normalisation reaches every convolution
+    stored, weights = generator.state_dict().keys(), [n for n in names if n.endswith(".weight")]
+    for layer in (name.removesuffix(".weight") for name in weights):
+        assert {f"{layer}.parametrizations.weight.original{n}" for n in (0, 1)} <= stored
+    assert len(stored) == 3 * len(weights)
 
 
 def test_gradients_are_those_of_the_plain_step():
@@ -125,16 +120,15 @@ def plain_gradients(task, batch):
         mel_of = MelSpectrogram(replace(MEL, padding="hifigan"))
         mel_loss = F.l1_loss(mel_of(wav_hat.float()), mel_of(batch.wav))
     assert wav_hat.dtype == (torch.bfloat16 if half else torch.float32)
-    return {
-        "discriminator": of_weights(to_discriminate, discriminators),
-        "generator": of_weights(adversarial + 45 * mel_loss, generator),
-    }
-
-
-def of_weights(loss, network):
-    named = dict(network.named_parameters())
-    found = torch.autograd.grad(loss, list(named.values()))
-    return dict(zip(named, found, strict=True))
+    found = {}
+    for name, network, loss in (
+        ("discriminator", discriminators, to_discriminate),
+        ("generator", generator, adversarial + 45 * mel_loss),
+    ):
+        named = dict(network.named_parameters())
+        gradients = torch.autograd.grad(loss, list(named.values()))
+        found[name] = dict(zip(named, gradients, strict=True))
+    return found
 
 
 def test_gradients_in_half_precision_are_those_of_the_plain_step():
@@ -143,9 +137,8 @@ def test_gradients_in_half_precision_are_those_of_the_plain_step():
     with torch.autocast("cpu", torch.bfloat16):
         expected = plain_gradients(task, batch)
     for network in task.networks.values():
-        network.forward = torch.autocast("cpu", torch.bfloat16)(
-            type(network).forward.__get__(network)
-        )
+        forward = type(network).forward.__get__(network)
+        network.forward = torch.autocast("cpu", torch.bfloat16)(forward)
     for half, found in halves(task, batch):
         gradient, wanted = flat(found[half]), flat(expected[half])
         assert F.cosine_similarity(gradient, wanted, dim=0) > 0.99
@@ -176,66 +169,23 @@ def test_the_loss_hears_what_the_input_does_not():
     task = type(task)(task.networks["generator"], None, task.config, narrow)
     times = torch.arange(batch.wav.shape[1]) / MEL.sample_rate
     whistle = 0.1 * torch.sin(2 * torch.pi * 3000 * times)[None]
-    losses = [
-        task.reconstruction_losses(batch.wav, batch.wav + loudness * whistle)["mel"].total.item()
-        for loudness in (0.0, 1.0)
-    ]
-    assert losses[0] == 0
-    assert losses[1] > 0.1
+    for wav, is_heard in ((batch.wav, False), (batch.wav + whistle, True)):
+        loss = task.reconstruction_losses(batch.wav, wav)["mel"].total.item()
+        assert loss > 0.1 if is_heard else loss == 0
 
 
 def test_segments_of_one_analysis_window_train():
     task, batch = make_gan(lambda_stft=1.0), make_batch(0, 1)
     T = MEL.n_fft // MEL.hop_length
-    short = batch._replace(
-        mel=batch.mel[:, :, :T], mel_lengths=torch.full((2,), T), wav=batch.wav[:, : MEL.n_fft]
-    )
+    mel, wav = batch.mel[:, :, :T], batch.wav[:, : MEL.n_fft]
+    short = batch._replace(mel=mel, mel_lengths=torch.full((2,), T), wav=wav)
     for half, found in halves(task, short):
         assert all(gradient.isfinite().all() for gradient in found[half].values())
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            {"upsample_rates": ()},
-            r"upsample_rates \[\] and upsample_kernel_sizes \[16, 16\]: expec",
-        ),
-        ({"upsample_kernel_sizes": (16,)}, "expected one kernel size for each rate"),
-        ({"upsample_kernel_sizes": (15, 16)}, "15 for the rate 8; expected the rate plus an even"),
-        ({"upsample_kernel_sizes": (16, 6)}, "6 for the rate 8; expected the rate plus an even"),
-        ({"upsample_rates": (0, 8)}, "16 for the rate 0"),
-        ({"resblock_kernel_sizes": (3, 5)}, "2 resblock_kernel_sizes, 1 resblock_dilation_sizes"),
-        ({"resblock_kernel_sizes": (4,)}, r"resblock_kernel_sizes must be odd, not \(4,\)"),
-        ({"upsample_initial_channel": 10}, "upsample_initial_channel 10 cannot be halved 2 times"),
-        ({"scales": -1}, "scales"),
-        ({"period_channels": (4, 4, 4, 4)}, "period_channels are 4 numbers, expected 5"),
-        ({"scale_channels": (4, 16)}, "scale_channels are 2 numbers, expected 7"),
-        ({"periods": ()}, r"periods are \[\], expected one or more above 0"),
-        ({"periods": (2, 0)}, r"periods are \[2, 0\]"),
-        ({"scale_channels": (6, *[16] * 6)}, "expected a multiple of 4, then multiples of 16"),
-        ({"scale_channels": (4, 16, 24, *[16] * 4)}, "expected a multiple of 4, then multiples"),
-    ],
-)
-def test_networks_that_cannot_be_built_are_refused(change, message):
-    section = GENERATOR if hasattr(GENERATOR, next(iter(change))) else DISCRIMINATOR
-    with pytest.raises(ValueError, match=message):
-        replace(section, **change)
-
-
-def test_losses_of_which_nothing_is_learnt_are_refused():
-    with pytest.raises(ValueError, match="adversarial false needs lambda_mel or lambda_stft"):
-        HiFiGANConfig(adversarial=False, lambda_mel=0)
-    with pytest.raises(ValueError, match="lambda_feature"):
-        HiFiGANConfig(lambda_feature=-1)
-    assert HiFiGANConfig(adversarial=False, lambda_mel=0, lambda_stft=1).lambda_stft == 1
-
-
 def test_a_frame_of_another_length_than_the_network_makes_is_refused():
-    with pytest.raises(
-        ValueError,
-        match=r"upsample_rates \[8, 8, 2, 2\] multiply to 256, preprocess.hop_length is 200; ",
-    ):
+    message = r"upsample_rates \[8, 8, 2, 2\] multiply to 256, preprocess.hop_length is 200; "
+    with pytest.raises(ValueError, match=message):
         MODEL.check(HiFiGANConfig(), PreprocessConfig(hop_length=200))
     MODEL.check(HiFiGANConfig(), PreprocessConfig(hop_length=256))
 
@@ -243,32 +193,14 @@ def test_a_frame_of_another_length_than_the_network_makes_is_refused():
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("preprocess.hop_length=32", "--set: .*multiply to 64, preprocess.hop_length is 32"),
-        (
-            "model.generator.resblock_kernel_sizes=[4]",
-            "--set: section model.generator: resblock_kernel_sizes must be odd",
-        ),
-        (
-            "model.discriminator.scales=-1",
-            "--set: section model.discriminator: scales is -1, expected 0 or more",
-        ),
+        ("preprocess.hop_length=32", ".*multiply to 64, preprocess.hop_length is 32"),
+        ("model.generator.resblock_kernel_sizes=[4]", "section model.generator: .* must be odd"),
+        ("model.discriminator.scales=-1", "section model.discriminator: scales is -1, expected 0"),
     ],
 )
 def test_a_configuration_says_where_it_breaks_a_rule(tmp_path, override, message):
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=f"--set: {message}"):
         load_config(write_vocoder_config(tmp_path), [override])
-
-
-def test_normalisation_reaches_every_convolution(generator):
-    convolutions = [
-        name
-        for name, module in generator.named_modules()
-        if isinstance(module, nn.Conv1d | nn.ConvTranspose1d)
-    ]
-    stored = generator.state_dict().keys()
-    for name in convolutions:
-        assert {f"{name}.parametrizations.weight.original{n}" for n in (0, 1)} <= stored
-    assert len(stored) == 3 * len(convolutions)
 
 
 S = 1280  # samples
@@ -286,13 +218,6 @@ def networks():
 
 def noise(n_items=2, n_samples=S, seed=0):
     return torch.randn(n_items, n_samples, generator=torch.Generator().manual_seed(seed))
-
-
-def test_discriminators_are_as_large_as_those_of_the_authors():
-    networks = WaveDiscriminator(DiscriminatorConfig())
-    for network, millions in ((networks.mpd, 41.1), (networks.msd, 29.6)):
-        n_weights = sum(weight.numel() for weight in network.parameters())
-        assert n_weights == pytest.approx(millions * 1e6, abs=5e4)
 
 
 @pytest.mark.parametrize("n_samples", [S, 1279, 100, 12])
@@ -313,31 +238,23 @@ def sorted_items(scores):
     return scores.sort(dim=1).values
 
 
-def test_an_output_does_not_depend_on_whether_there_are_recordings(networks):
-    wav = noise()
-    for alone, compared in zip(networks[0](wav), networks[0](wav, noise(seed=1)), strict=True):
-        assert torch.equal(alone.score, compared.score)
-        assert alone.feature_distance == 0 < compared.feature_distance
-
-
-def test_items_of_a_batch_are_scored_as_if_alone(networks):
+def test_items_of_a_batch_are_scored_as_if_alone_with_recordings_or_without(networks):
     wav, recorded = noise(3), noise(3, seed=1)
     together = networks[0](wav, recorded)
+    for alone, compared in zip(networks[0](wav), together, strict=True):
+        assert torch.equal(alone.score, compared.score)
+        assert alone.feature_distance == 0 < compared.feature_distance
     apart = [networks[0](wav[i : i + 1], recorded[i : i + 1]) for i in range(3)]
 
     for output, *alone in zip(together, *apart, strict=True):
         scores = torch.cat([one.score for one in alone])
+        distance = sum(one.feature_distance for one in alone)
         assert torch.allclose(output.score, scores, atol=1e-5)
-        assert torch.allclose(
-            output.feature_distance, sum(one.feature_distance for one in alone), rtol=1e-4
-        )
+        assert torch.allclose(output.feature_distance, distance, rtol=1e-4)
 
 
-def test_a_recording_is_at_no_distance_from_itself(networks):
+def test_distances_move_the_copy_and_not_the_recording_which_is_at_none_from_itself(networks):
     assert [output.feature_distance.item() for output in networks[0](noise(), noise())] == [0] * 4
-
-
-def test_distances_move_the_copy_and_not_the_recording(networks):
     wav, recorded = noise().requires_grad_(), noise(seed=1).requires_grad_()
     for output in networks[0](wav, recorded):
         (of_wav, of_recorded) = torch.autograd.grad(

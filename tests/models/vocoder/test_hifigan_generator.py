@@ -6,22 +6,9 @@ from models.vocoder.hifigan.generator import HiFiGAN, _cleared, _upsampled, reac
 from modules.execution.chunks import by_batch
 
 N_MELS, HOP = 8, 12
-CONFIGS = {
-    "1": GeneratorConfig(
-        upsample_rates=(4, 3),
-        upsample_kernel_sizes=(8, 5),
-        upsample_initial_channel=16,
-        resblock_kernel_sizes=(3, 5),
-        resblock_dilation_sizes=((1, 3), (1, 2)),
-    ),
-    "2": GeneratorConfig(
-        resblock="2",
-        upsample_rates=(3, 4),
-        upsample_kernel_sizes=(3, 10),
-        upsample_initial_channel=16,
-        resblock_kernel_sizes=(3, 7),
-        resblock_dilation_sizes=((1, 2), (2, 6)),
-    ),
+CONFIGS = {  # kind of block, rates and kernels of the upsampling, channels, kernels and dilations
+    "1": GeneratorConfig("1", (4, 3), (8, 5), 16, (3, 5), ((1, 3), (1, 2))),
+    "2": GeneratorConfig("2", (3, 4), (3, 10), 16, (3, 7), ((1, 2), (2, 6))),
 }
 
 
@@ -44,9 +31,7 @@ def make_mel(n_frames, n_items=1):
     return torch.randn(n_items, N_MELS, n_frames, generator=torch.Generator().manual_seed(1))
 
 
-@torch.no_grad()
-def whole(network, mel):
-    return network(mel)
+whole = torch.no_grad()(HiFiGAN.forward)
 
 
 def test_reach_is_as_far_as_samples_hear_and_no_farther(network):
@@ -62,17 +47,10 @@ def test_reach_is_as_far_as_samples_hear_and_no_farther(network):
 
 
 def test_reach_of_the_networks_of_the_paper():
-    v1 = GeneratorConfig()
-    v3 = GeneratorConfig(
-        resblock="2",
-        upsample_rates=(8, 8, 4),
-        upsample_kernel_sizes=(16, 16, 8),
-        upsample_initial_channel=256,
-        resblock_kernel_sizes=(3, 5, 7),
-        resblock_dilation_sizes=((1, 2), (2, 6), (3, 12)),
-    )
     # V1, from the end: 3 samples; 60 of the widest block, (63 + 2) // 2 frames of half the rate...
-    assert reach_of(v1) == (13, 10, 14, 47, 32, 3)
+    assert reach_of(GeneratorConfig()) == (13, 10, 14, 47, 32, 3)
+    stages, dilations = ((8, 8, 4), (16, 16, 8)), ((1, 2), (2, 6), (3, 12))
+    v3 = GeneratorConfig("2", *stages, 256, (3, 5, 7), dilations)
     assert reach_of(v3) == (11, 8, 8, 13, 3)
 
 
@@ -109,15 +87,12 @@ def test_the_first_piece_comes_before_the_last_is_computed(network, monkeypatch)
     assert len(list(pieces)) + 1 == len(computed) > 5
 
 
-def test_several_mels_of_one_length_may_be_generated_together(network):
+def test_several_mels_are_generated_together_in_pieces_of_a_frame_or_more(network):
     mel = make_mel(50, n_items=3)
     pieces = list(network.generate(mel, chunk_frames=10))
     assert torch.cat(pieces, 1).sub(whole(network, mel)).abs().max() < 1e-6
-
-
-def test_a_piece_has_at_least_one_frame(network):
     with pytest.raises(ValueError, match="chunk_frames is 0, expected 1 or more"):
-        next(network.generate(make_mel(5), chunk_frames=0))
+        next(network.generate(mel, chunk_frames=0))
 
 
 @pytest.mark.parametrize("together", [False, True])
@@ -137,31 +112,24 @@ def test_items_of_a_batch_are_spoken_as_if_alone(network, monkeypatch, together)
 
 def test_inference_gives_what_forward_gives(network):
     mel, lengths = make_mel(45, n_items=2), torch.tensor([45, 20])
-    with torch.no_grad():
-        expected = network(mel, lengths)
+    expected = whole(network, mel, lengths)
     assert network.infer(mel, lengths).sub(expected).abs().max() < 1e-6
     assert network.infer(mel).sub(whole(network, mel)).abs().max() < 1e-6
     assert network.infer(mel).dtype == torch.float32
 
 
-def test_half_precision_is_close_and_mixed_closer(network):
-    mel = make_mel(100)
+def test_half_precision_is_close_and_mixed_closer_and_both_leave_the_network_alone(network):
+    mel, before = make_mel(100), {name: t.clone() for name, t in network.state_dict().items()}
     exact = network.infer(mel)
     half, mixed = (network.for_inference(precision) for precision in ("bf16", "mixed"))
     noise = [(exact - rounded.infer(mel)).var() for rounded in (half, mixed)]
     assert 20 < 10 * torch.log10(exact.var() / noise[0]) < 60
     assert 0 < noise[1] < 0.8 * noise[0]
     assert len({p.dtype for p in mixed.ups.parameters()}) == 2
-
-
-def test_half_precision_leaves_the_network_alone(network):
-    before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
-    half = network.for_inference("bf16")
-    assert half.infer(make_mel(10)).dtype == torch.float32
+    assert half.infer(mel).dtype == torch.float32
     assert {p.dtype for p in half.resblocks.parameters()} == {torch.bfloat16}
     assert {p.dtype for p in half.conv_post.parameters()} == {torch.float32}
-    after = network.state_dict()
-    assert all(torch.equal(tensor, after[name]) for name, tensor in before.items())
+    assert all(torch.equal(t, before[name]) for name, t in network.state_dict().items())
 
 
 def test_a_long_mel_needs_no_larger_tensors_than_a_short_one():
@@ -179,15 +147,12 @@ def test_a_long_mel_needs_no_larger_tensors_than_a_short_one():
     assert largest[1] <= 1.1 * largest[0]  # the last window may be a little longer
 
 
-def test_padding_of_a_batch_is_zeroed_at_every_rate():
+def test_padding_is_zeroed_at_every_rate_and_at_the_end_in_place():
     mask = torch.tensor([[[True, False, False]], [[True, True, True]]])
     signal = torch.ones(2, 1, 3)
     assert _cleared(signal, mask).tolist() == [[[1, 0, 0]], [[1, 1, 1]]]
     assert _cleared(torch.ones(2, 1, 6), _upsampled(mask, 2)).sum(dim=2).tolist() == [[2], [6]]
     assert signal.sum() == 6
-
-
-def test_padding_at_the_end_is_zeroed_in_place():
     signal = torch.ones(2, 1, 6)
     assert _cleared(signal, _upsampled(1, 2)) is signal
     assert signal.tolist() == [[[1, 1, 1, 1, 0, 0]]] * 2

@@ -8,13 +8,11 @@ from config.preprocess import PreprocessConfig
 from models.vocoder.vocos import (
     MODEL,
     ResolutionDiscriminator,
-    Vocos,
     VocosDiscriminator,
     VocosGraph,
 )
 from models.vocoder.vocos.config import ResolutionsConfig, VocosConfig
 from modules.execution.chunks import by_batch
-from modules.mel import MelConfig
 from tests.models.vocoder.small_hifigan import MEL
 from tests.models.vocoder.small_vocos import CENTRE, make_network
 from tests.worlds.networks import Subject
@@ -29,12 +27,6 @@ def network(request):
 
 def make_mel(n_items=1, n_frames=40):
     return torch.randn(n_items, MEL.n_mels, n_frames, generator=torch.Generator().manual_seed(1))
-
-
-def test_the_size_by_default_is_the_published_one():
-    mel = MelConfig(24000, n_mels=100, f_max=12000, scale="htk", log_floor=1e-7)
-    n_weights = sum(weight.numel() for weight in Vocos(VocosConfig(), mel).parameters())
-    assert n_weights == pytest.approx(13.53e6, abs=1e4)
 
 
 def test_a_batch_in_windows_is_what_its_items_are_alone(network):
@@ -86,37 +78,14 @@ def test_losses_are_the_published_ones():
 
 def test_features_of_first_layers_are_not_compared():
     wav = 0.1 * torch.randn(1, 600, generator=torch.Generator().manual_seed(0))
-    sizes = ResolutionsConfig(
-        periods=(3,), period_channels=(2,) * 5, windows=(64,), resolution_channels=2
-    )
-    small = VocosDiscriminator(sizes, 0.1)
+    small = VocosDiscriminator(ResolutionsConfig((3,), (2,) * 5, (64,), 2), 0.1)
     assert len(small.periods.discriminators[0]._features(wav)) == 5  # of six layers
     assert len(small.resolutions.discriminators[0]._features(wav)) == 5 * 4 + 1
-
-
-def test_level_and_offset_of_the_wav_do_not_reach_the_resolution_discriminator():
+    # level and offset of the wav do not reach the resolution discriminator
     torch.manual_seed(0)
     discriminator, wav = ResolutionDiscriminator(64, 2), torch.randn(2, 400)
     score, louder = discriminator(wav).score, discriminator(3 * wav + 0.5).score
     torch.testing.assert_close(score, louder, rtol=0, atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("section", "keys", "message"),
-    [
-        (ResolutionsConfig, {"period_channels": (4,)}, "period_channels are 1 numbers, expected 5"),
-        (ResolutionsConfig, {"periods": ()}, r"periods are \[\], expected one or more above 0"),
-        (ResolutionsConfig, {"windows": (30,)}, r"windows are \[30\], expected .* of 4 from 32"),
-        (
-            VocosConfig,
-            {"adversarial": False, "lambda_mel": 0},
-            "adversarial false needs lambda_mel",
-        ),
-    ],
-)
-def test_networks_that_cannot_be_built_are_refused(section, keys, message):
-    with pytest.raises(ValueError, match=message):
-        section(**keys)
 
 
 def test_windows_that_hardly_overlap_are_refused():

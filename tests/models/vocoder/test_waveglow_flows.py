@@ -29,9 +29,8 @@ def test_the_log_determinant_is_that_of_the_absolute_value(sign):
     mixing = Mixing(6)
     mixing.weight.data.copy_(random_matrix(sign))
     _, log_det = mixing(torch.zeros(1, 6, 1))
-    assert log_det.item() == pytest.approx(
-        torch.linalg.det(mixing.weight).abs().log().item(), abs=1e-5
-    )
+    expected = torch.linalg.det(mixing.weight).abs().log()
+    assert log_det.item() == pytest.approx(expected.item(), abs=1e-5)
 
 
 def test_a_mixing_is_undone_also_when_its_inverse_is_kept():
@@ -39,7 +38,7 @@ def test_a_mixing_is_undone_also_when_its_inverse_is_kept():
     mixing.weight.data.copy_(random_matrix(1))
     mixed, _ = mixing(signal)
     assert torch.allclose(mixing.inverse(mixed), signal, atol=1e-5)
-    mixing.freeze()
+    mixing.inverse_weight = mixing.inverted().detach()
     assert torch.allclose(mixing.inverse(mixed), signal, atol=1e-5)
     assert list(mixing.state_dict()) == ["weight"]
     mixing.weight.data.zero_()
@@ -53,14 +52,9 @@ def make_coupling():
     return coupling
 
 
-def test_a_coupling_starts_as_the_identity():
-    coupling = CouplingNetwork(SIZES, 2, 6)
-    shift, log_scale = coupling(torch.randn(1, 2, 9), torch.randn(1, 6, 9))
-    assert not shift.any()
-    assert not log_scale.any()
-
-
-def test_a_coupling_reads_as_far_as_its_reach_and_no_farther():
+def test_a_coupling_starts_as_the_identity_and_reads_as_far_as_its_reach_and_no_farther():
+    unknown = CouplingNetwork(SIZES, 2, 6)(torch.randn(1, 2, 9), torch.randn(1, 6, 9))
+    assert not any(part.any() for part in unknown)
     coupling = make_coupling()
     assert SIZES.coupling_reach == 14
     half = torch.randn(1, 2, 61).requires_grad_()
@@ -82,7 +76,7 @@ def test_the_conditioning_of_each_layer_is_its_own_part_of_one_convolution():
     assert not torch.equal(before[0], coupling(half, mel)[0])
 
 
-def test_the_log_determinant_of_a_step_is_that_of_its_jacobian():
+def test_the_log_determinant_of_a_step_is_that_of_its_jacobian_and_it_is_undone():
     torch.manual_seed(0)
     step = FlowStep(WaveGlowConfig(channels=4, n_layers=2), 4, 6)
     step.coupling.end.weight.data.normal_(0, 0.3)
@@ -95,11 +89,4 @@ def test_the_log_determinant_of_a_step_is_that_of_its_jacobian():
     expected = torch.linalg.slogdet(jacobian).logabsdet
     found = result.log_scales.sum() + 5 * result.log_det
     assert found.item() == pytest.approx(expected.item(), abs=1e-3)
-
-
-def test_a_step_is_undone():
-    torch.manual_seed(0)
-    step = FlowStep(WaveGlowConfig(channels=4, n_layers=2), 4, 6)
-    step.coupling.end.weight.data.normal_(0, 0.3)
-    signal, mel = torch.randn(2, 4, 5), torch.randn(2, 6, 5)
-    assert torch.allclose(step.inverse(step(signal, mel).signal, mel), signal, atol=1e-5)
+    assert torch.allclose(step.inverse(result.signal, mel), signal, atol=1e-4)

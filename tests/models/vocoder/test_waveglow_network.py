@@ -4,9 +4,7 @@ import pytest
 import torch
 
 from models.vocoder.waveglow.network import Denoiser
-from modules.mel import MelConfig
-
-MEL = MelConfig(sample_rate=8000, n_fft=256, win_length=256, hop_length=64, n_mels=8, f_max=4000)
+from tests.models.vocoder.small_waveglow import MEL
 
 
 @pytest.fixture

@@ -24,16 +24,11 @@ from tests.modules.alignments import all_durations, log_likelihood, random_batch
 H, M = 12, 6
 # `attention.` of NVIDIA's FastPitch 1.1, where the first kernel is 3 and attn_proj is not used
 PUBLISHED = {
-    "key_proj.0.conv.weight": (768, 384, 1),
-    "key_proj.0.conv.bias": (768,),
-    "key_proj.2.conv.weight": (80, 768, 1),
-    "key_proj.2.conv.bias": (80,),
-    "query_proj.0.conv.weight": (160, 80, 3),
-    "query_proj.0.conv.bias": (160,),
-    "query_proj.2.conv.weight": (80, 160, 1),
-    "query_proj.2.conv.bias": (80,),
-    "query_proj.4.conv.weight": (80, 80, 1),
-    "query_proj.4.conv.bias": (80,),
+    "key_proj.0": (768, 384, 1),
+    "key_proj.2": (80, 768, 1),
+    "query_proj.0": (160, 80, 3),
+    "query_proj.2": (80, 160, 1),
+    "query_proj.4": (80, 80, 1),
 }
 
 
@@ -44,14 +39,15 @@ def small_encoder(temperature: float = 0.1) -> AlignmentEncoder:
 
 def small_batch():
     torch.manual_seed(1)
-    phone_lengths, mel_lengths = torch.tensor([4, 7]), torch.tensor([15, 11])
-    return torch.randn(2, 7, H), torch.randn(2, 15, M) - 5, phone_lengths, mel_lengths
+    lengths = torch.tensor([4, 7]), torch.tensor([15, 11])
+    return torch.randn(2, 7, H), torch.randn(2, 15, M) - 5, *lengths
 
 
 def test_names_and_shapes_are_the_published_ones_but_for_the_first_kernel():
     encoder = AlignmentEncoder(384, 80, 80, 0.0005)
     shapes = {name: tuple(tensor.shape) for name, tensor in encoder.state_dict().items()}
-    assert shapes == PUBLISHED
+    expected = {f"{layer}.conv.weight": shape for layer, shape in PUBLISHED.items()}
+    assert shapes == expected | {f"{layer}.conv.bias": (n,) for layer, (n, *_) in PUBLISHED.items()}
 
 
 def test_saving_and_loading_changes_nothing(tmp_path):
@@ -98,12 +94,9 @@ def test_more_padding_does_not_change_valid_positions():
     together = encoder(phones, mel, *lengths)
     padded = encoder(*longer, *lengths)
     for item, (N, T) in enumerate(zip(*[length.tolist() for length in lengths], strict=True)):
-        alone = encoder(
-            phones[item : item + 1, :N],
-            mel[item : item + 1, :T],
-            torch.tensor([N]),
-            torch.tensor([T]),
-        )
+        part = slice(item, item + 1)
+        own_lengths = (length[part] for length in lengths)
+        alone = encoder(phones[part, :N], mel[part, :T], *own_lengths)
         torch.testing.assert_close(together[item, :T, :N], alone[0])
         torch.testing.assert_close(padded[item, :T, :N], alone[0])
         assert (padded[item, :, N:] == -math.inf).all()
@@ -169,13 +162,7 @@ class SyntheticSpeech(NamedTuple):
 
 
 def synthetic_speech(n_items: int, *, gliding: bool = False) -> SyntheticSpeech:
-    """Of 12 phones in 20 bands.
-
-    Args:
-        n_items: B.
-        gliding: From the middle of a phone to that of the next its sound changes evenly, instead
-            of at once on the boundary.
-    """
+    """Of 12 phones in 20 bands; gliding, sounds change evenly between the middles of phones."""
     generator = torch.Generator().manual_seed(0)
     sounds = 2 * torch.randn(13, 20, generator=generator) - 5
     phone_lengths = torch.randint(12, 20, (n_items,), generator=generator)
@@ -185,12 +172,9 @@ def synthetic_speech(n_items: int, *, gliding: bool = False) -> SyntheticSpeech:
     durations = torch.randint(2, 13, mask.shape, generator=generator) * mask
     frames = regulate(sounds[phone_ids], durations)  # (B, T, M)
     if gliding:
-        frames = torch.stack(
-            [
-                glide(sounds[ids[:N]], lasting[:N], frames.shape[1])
-                for ids, lasting, N in zip(phone_ids, durations, phone_lengths, strict=True)
-            ]
-        )
+        items = zip(phone_ids, durations, phone_lengths, strict=True)
+        T = frames.shape[1]
+        frames = torch.stack([glide(sounds[ids[:N]], lasting[:N], T) for ids, lasting, N in items])
     mel = frames + 0.3 * torch.randn(frames.shape, generator=generator)
     return SyntheticSpeech(phone_ids, mel, phone_lengths, durations.sum(dim=1), durations)
 
@@ -221,8 +205,7 @@ class Training(nn.Module):
     def attend(self, *, guided: bool) -> Tensor:
         """Log-attention (B, T, N), with or without the prior."""
         phones = self.embedding(self.speech.phone_ids)
-        log_attention = self.encoder(phones, self.speech.mel, *self.lengths)
-        return log_attention + self.log_prior if guided else log_attention
+        return self.encoder(phones, self.speech.mel, *self.lengths) + guided * self.log_prior
 
     def learn(self, n_updates: int, *, guided: bool, binarize: bool = False) -> None:
         """Trains with the forward-sum loss, and with the binarisation loss if asked to."""
@@ -249,31 +232,18 @@ class Training(nn.Module):
         return float(distance / self.lengths[1].sum())
 
 
-@pytest.fixture(scope="module")
-def guided() -> Training:
-    """After 50 updates with the prior."""
-    training = Training(synthetic_speech(12))
-    training.learn(50, guided=True)
-    return training
-
-
-def test_durations_are_learnt_from_a_flat_start(guided):
-    training = copy.deepcopy(guided)
+def test_durations_are_learnt_from_a_flat_start_and_binarization_makes_the_attention_certain():
+    start = Training(synthetic_speech(12))
+    start.learn(50, guided=True)
+    training, guided, binarized = (copy.deepcopy(start) for _ in range(3))
     training.learn(50, guided=False)
     errors = training.errors()
     assert errors.abs().max() <= 1
     assert abs(float(errors.mean())) < 0.1
-
-
-def test_binarization_makes_the_attention_certain(guided):
-    uncertainties = []
-    for binarize in (False, True):
-        training = copy.deepcopy(guided)
-        training.learn(50, guided=True, binarize=binarize)
-        uncertainties.append(training.uncertainty())
-    without, after = uncertainties
-    assert after < 0.7 * without
-    assert training.errors().abs().max() <= 1
+    guided.learn(50, guided=True)
+    binarized.learn(50, guided=True, binarize=True)
+    assert binarized.uncertainty() < 0.7 * guided.uncertainty()
+    assert binarized.errors().abs().max() <= 1
 
 
 def test_boundaries_do_not_slide_where_sounds_change_slowly():
@@ -309,14 +279,11 @@ def cost_of_all(log_attention, phone_lengths, mel_lengths, blank_logit=-1.0):
 
 def cost_of_alignments(log_attention, phone_lengths, mel_lengths):
     """As above, of the ways without blanks; what they are is written elsewhere."""
-    return torch.stack(
-        [
-            -torch.stack(
-                [log_likelihood(item, durations) for durations in all_durations(int(N), int(T))]
-            ).logsumexp(dim=0)
-            for item, N, T in zip(log_attention, phone_lengths, mel_lengths, strict=True)
-        ]
-    )
+    costs = []
+    for item, N, T in zip(log_attention, phone_lengths, mel_lengths, strict=True):
+        ways = [log_likelihood(item, durations) for durations in all_durations(int(N), int(T))]
+        costs.append(-torch.stack(ways).logsumexp(dim=0))
+    return torch.stack(costs)
 
 
 def test_forward_sum_adds_up_all_alignments():
@@ -353,37 +320,26 @@ def test_an_even_attention_costs_the_logarithm_of_the_phones_less_that_of_the_al
     assert float(loss) == pytest.approx(40 * math.log(3) - math.log(n_alignments))
 
 
-def test_long_items_in_half_precision_have_the_loss_of_single_precision():
+def test_long_items_in_half_precision_have_the_loss_of_single_precision_and_finite_gradients():
     log_attention, *lengths = random_batch([(150, 800), (20, 90)], padding=0)
     half = log_attention.bfloat16()
     with torch.autocast("cpu", dtype=torch.bfloat16):
         loss = forward_sum(half, *lengths)
     assert loss.dtype == torch.float32
     torch.testing.assert_close(loss, forward_sum(half.float(), *lengths))
-
-
-def test_impossible_frames_leave_gradients_finite():
-    log_attention, *lengths = random_batch([(3, 6)])
-    log_attention[0, 2, 1] = -torch.inf
-    log_attention.requires_grad_()
-    forward_sum(log_attention, *lengths).sum().backward()
+    log_attention[0, 2, 1] = -torch.inf  # an impossible frame
+    forward_sum(log_attention.requires_grad_(), *lengths).sum().backward()
     assert log_attention.grad.isfinite().all()
 
 
-@pytest.mark.parametrize(
-    ("sizes", "message"),
-    [
-        ([(3, 4), (5, 4)], "item 1 has 5 phones and 4 frames"),
-        ([(0, 4)], "item 0 has 0 phones and 4 frames"),
-    ],
-)
-def test_items_that_cannot_be_aligned_are_refused(sizes, message):
-    phone_lengths, mel_lengths = torch.tensor(sizes).T
-    with pytest.raises(ValueError, match=message):
-        forward_sum(torch.zeros(len(sizes), 4, 5), phone_lengths, mel_lengths)
+@pytest.mark.parametrize("align", [forward_sum, monotonic_durations])
+def test_items_that_cannot_be_aligned_are_refused(align):
+    for sizes, found in (([(3, 4), (5, 4)], "item 1 has 5"), ([(0, 4)], "item 0 has 0")):
+        with pytest.raises(ValueError, match=f"{found} phones and 4 frames"):
+            align(torch.zeros(len(sizes), 4, 5), *torch.tensor(sizes).T)
 
 
-def test_binarization_is_the_cost_of_the_hard_alignment():
+def test_binarization_is_the_cost_of_the_hard_alignment_without_gradients_in_padding():
     log_attention, phone_lengths, _ = random_batch([(3, 6), (2, 8)])
     durations = torch.tensor([[1, 3, 2, 0, 0], [7, 1, 0, 0, 0]])
     expected = -sum(
@@ -393,12 +349,7 @@ def test_binarization_is_the_cost_of_the_hard_alignment():
     torch.testing.assert_close(binarization_sum(log_attention, durations), expected)
     louder = log_attention + torch.randn(2, 10, 1)
     torch.testing.assert_close(binarization_sum(louder, durations), expected)
-
-
-def test_binarization_has_no_gradient_in_padding():
-    log_attention, *_ = random_batch([(3, 6), (2, 8)])
-    log_attention.requires_grad_()
-    binarization_sum(log_attention, torch.tensor([[1, 3, 2, 0, 0], [7, 1, 0, 0, 0]])).backward()
+    binarization_sum(log_attention.requires_grad_(), durations).backward()
     assert log_attention.grad.isfinite().all()
     assert log_attention.grad[0].abs().sum(dim=1).bool().tolist() == [True] * 6 + [False] * 4
     assert (log_attention.grad[0, :, 3:] == 0).all()

@@ -34,9 +34,8 @@ def test_no_alignment_is_more_likely(search, seed):
     log_attention, phone_lengths, mel_lengths = random_batch(SIZES, seed=seed)
     found = search(log_attention, phone_lengths, mel_lengths)
     for item, durations, N, T in zip(log_attention, found, phone_lengths, mel_lengths, strict=True):
-        best = max(
-            all_durations(int(N), int(T)), key=lambda ways: float(log_likelihood(item, ways))
-        )
+        ways = all_durations(int(N), int(T))
+        best = max(ways, key=lambda way: float(log_likelihood(item, way)))
         assert durations.tolist() == [*best, *[0] * (len(durations) - len(best))]
 
 
@@ -46,14 +45,9 @@ def test_the_ways_of_cpu_and_gpu_agree_on_long_items():
 
 
 @pytest.mark.parametrize("search", SEARCHES)
-def test_of_equally_likely_ways_phones_begin_late(search):
-    even = torch.zeros(1, 6, 3)
-    durations = search(even, torch.tensor([3]), torch.tensor([6]))
+def test_of_equally_likely_ways_phones_begin_late_and_each_gets_a_frame(search):
+    durations = search(torch.zeros(1, 6, 3), torch.tensor([3]), torch.tensor([6]))
     assert durations.tolist() == [[4, 1, 1]]
-
-
-@pytest.mark.parametrize("search", SEARCHES)
-def test_phones_that_match_nothing_still_get_a_frame(search):
     log_attention = torch.full((1, 5, 3), -math.inf)
     log_attention[0, :, 0] = 0
     durations = search(log_attention, torch.tensor([3]), torch.tensor([5]))
@@ -72,12 +66,6 @@ def test_durations_sum_to_the_frames_whatever_the_padding_and_the_precision():
     assert half.sum(dim=1).tolist() == [50, 64]
 
 
-def test_items_that_cannot_be_aligned_are_refused():
-    lengths = torch.tensor([5]), torch.tensor([4])
-    with pytest.raises(ValueError, match="item 0 has 5 phones and 4 frames"):
-        monotonic_durations(torch.zeros(1, 4, 5), *lengths)
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_no_monotonic_path_through_attention_is_more_likely(seed):
     generator = torch.Generator().manual_seed(seed)
@@ -90,14 +78,11 @@ def test_no_monotonic_path_through_attention_is_more_likely(seed):
         assert durations.tolist() == [best.count(n) for n in range(4)]
 
 
-def test_phones_that_attention_skips_have_no_frames():
+def test_phones_that_attention_skips_have_no_frames_and_there_may_be_more_phones_than_frames():
     attention = torch.zeros(1, 4, 5)
     attention[0, [0, 1, 2, 3], [0, 0, 3, 3]] = 1.0
     found = attended_durations(attention, torch.tensor([5]), torch.tensor([4]))
     assert found.tolist() == [[2, 0, 0, 2, 0]]
-
-
-def test_there_may_be_more_phones_than_frames():
     found = attended_durations(torch.eye(3)[None, :2], torch.tensor([3]), torch.tensor([2]))
     assert found.tolist() == [[1, 1, 0]]
 

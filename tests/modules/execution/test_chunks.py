@@ -49,17 +49,12 @@ def test_half_precision_of_signal_convolutions_is_that_of_autocast(layers):
     assert torch.allclose(half.float(), layer(signal), atol=0.05)
 
 
-def test_the_memory_format_is_passed_on():
-    layers = [SignalConv1d(4, 6, 3, 1, 1), SignalConvTranspose1d(6, 4, 4, 2, 1)]
+def test_the_memory_format_is_passed_on_and_results_may_be_changed_in_place_without_copies():
     signal = torch.randn(2, 4, 9).mT.contiguous().mT
-    for layer in layers:
+    for layer in (SignalConv1d(4, 6, 3, 1, 1), SignalConvTranspose1d(6, 4, 4, 2, 1)):
         signal = F.leaky_relu(layer(signal))
         assert signal.stride(1) == 1
-
-
-def test_results_of_signal_convolutions_may_be_changed_in_place_without_copies():
-    layer = SignalConv1d(4, 6, 3, 1, 1)
-    result = layer(torch.randn(2, 4, 9))
+    result = SignalConv1d(4, 6, 3, 1, 1)(torch.randn(2, 4, 9))
     assert not result._is_view()
     changed = F.leaky_relu_(result, 0.1).add_(1)
     assert changed.grad_fn.name() == "AddBackward0"
@@ -117,25 +112,19 @@ def test_a_window_comes_as_soon_as_its_context_is_there():
     assert len(taken) == 4 + 3 + 1  # one more tells that it is not the last
 
 
-def test_of_a_long_signal_little_is_kept():
+def test_of_a_long_signal_little_is_kept_and_one_without_positions_has_no_window():
     kept = []
     for _, signal, _ in windows((torch.zeros(1, 1, 5) for _ in range(1000)), n=10, reach=3):
         kept.append(signal.untyped_storage().nbytes() // 4)
     assert max(kept) <= 3 + 10 + 3 + 5
-
-
-def test_a_signal_without_positions_has_no_window():
-    assert list(windows([], 4, 3)) == []
-    assert list(windows([torch.zeros(1, 2, 0)], 4, 3)) == []
+    assert list(windows([], 4, 3)) == list(windows([torch.zeros(1, 2, 0)], 4, 3)) == []
 
 
 def test_convolutions_in_windows_give_what_they_give_at_once():
-    signal, kernel = torch.randn(1, 1, 40), torch.randn(1, 1, 7)
+    signal, kernel, parts = torch.randn(1, 1, 40), torch.randn(1, 1, 7), []
+    for _, part, context in windows([signal], 9, 3):
+        parts.append(context.trim(F.conv1d(part, kernel, padding=3), 0)[0])
     whole = F.conv1d(signal, kernel, padding=3)
-    parts = [
-        context.trim(F.conv1d(part, kernel, padding=3), 0)[0]
-        for _, part, context in windows([signal], 9, 3)
-    ]
     assert torch.allclose(torch.cat(parts, 2), whole, atol=1e-6)
 
 
@@ -147,7 +136,4 @@ def test_context_is_dropped_beyond_the_reach():
     kept, context = Context(left=0, right=4).trim(signal, reach=5)
     assert kept.tolist() == signal.tolist()
     assert context == (0, 4)
-
-
-def test_context_of_an_upsampled_signal_is_as_long_in_time():
-    assert Context(2, 3).upsampled(8) == (16, 24)
+    assert Context(2, 3).upsampled(8) == (16, 24)  # as long in time

@@ -23,26 +23,16 @@ SHAPES = [
 def test_strided_convolutions_and_their_gradients_are_those_of_the_ordinary_layer(shape):
     c_in, c_out, kernel, stride, groups, length = shape
     torch.manual_seed(0)
-    conv = StridedConv1d(c_in, c_out, kernel, stride, kernel // 2, groups=groups).double()
+    conv, plain = (
+        layer(c_in, c_out, kernel, stride, kernel // 2, groups=groups).double()
+        for layer in (StridedConv1d, torch.nn.Conv1d)
+    )
+    plain.load_state_dict(conv.state_dict())
     signal = torch.randn(2, c_in, length, dtype=torch.float64)
 
-    expected = results_of_plain(conv, signal)
-    for found, wanted in zip(results(conv, signal), expected, strict=True):
+    for found, wanted in zip(results(conv, signal), results(plain, signal), strict=True):
         assert found.shape == wanted.shape
         assert torch.allclose(found, wanted, rtol=1e-10, atol=1e-10)
-
-
-def results_of_plain(conv, signal):
-    plain = torch.nn.Conv1d(
-        conv.in_channels,
-        conv.out_channels,
-        conv.kernel_size,
-        conv.stride,
-        conv.padding,
-        groups=conv.groups,
-    ).double()
-    plain.load_state_dict(conv.state_dict())
-    return results(plain, signal)
 
 
 class OfColumns(torch.nn.Conv2d):
@@ -55,8 +45,7 @@ class OfColumns(torch.nn.Conv2d):
 @pytest.mark.parametrize("length", [1, 2, 3, 20, 52])
 def test_rows_are_convolved_as_columns_are_by_the_ordinary_layer(length):
     torch.manual_seed(0)
-    conv = RowConv2d(6, 8, (5, 1), (3, 1), (2, 0)).double()
-    plain = OfColumns(6, 8, (5, 1), (3, 1), (2, 0)).double()
+    conv, plain = (one(6, 8, (5, 1), (3, 1), (2, 0)).double() for one in (RowConv2d, OfColumns))
     plain.load_state_dict(conv.state_dict())
     rows = torch.randn(2, 6, 7, length, dtype=torch.float64)
 
@@ -82,8 +71,7 @@ def test_only_what_is_asked_for_gets_a_gradient(groups):
 @pytest.mark.parametrize("groups", [1, 4])
 def test_half_precision_of_strided_convolutions_is_that_of_autocast(groups):
     torch.manual_seed(0)
-    conv = StridedConv1d(16, 64, 41, 2, 20, groups=groups)
-    signal = torch.randn(2, 16, 60)
+    conv, signal = StridedConv1d(16, 64, 41, 2, 20, groups=groups), torch.randn(2, 16, 60)
     whole = results(conv, signal)
     with torch.autocast("cpu", torch.bfloat16):
         half = results(conv, signal)
@@ -95,9 +83,7 @@ def test_half_precision_of_strided_convolutions_is_that_of_autocast(groups):
 
 
 def test_results_of_strided_convolutions_may_be_changed_in_place():
-    conv = StridedConv1d(4, 4, 5, 1, 2)
-    signal = torch.randn(1, 4, 9)
-    gradients = []
+    conv, signal, gradients = StridedConv1d(4, 4, 5, 1, 2), torch.randn(1, 4, 9), []
     for relu in (F.leaky_relu, F.leaky_relu_):
         (gradient,) = torch.autograd.grad(relu(conv(signal), 0.1).square().sum(), [conv.weight])
         gradients.append(gradient)

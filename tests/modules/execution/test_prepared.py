@@ -125,12 +125,8 @@ def test_a_packed_convolution_is_conv1d(kernel_size, channels, way):
     half = PackedConv1d(conv.weight, conv.bias, torch.bfloat16)(frames)
     assert half.dtype == torch.bfloat16
     assert (half - expected).abs().max() < 0.02 * expected.abs().max()
-
-
-def test_a_packed_convolution_needs_no_bias():
-    weight, frames = torch.ones(1, 1, 3), torch.tensor([1.0, 2, 3])[None, :, None]
-    packed = PackedConv1d(weight, None, torch.float32)
-    assert packed(frames).flatten().tolist() == [3, 6, 5]
+    unbiased = PackedConv1d(torch.ones(1, 1, 3), None, torch.float32)
+    assert unbiased(torch.tensor([[[1.0], [2], [3]]])).flatten().tolist() == [3, 6, 5]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -166,6 +162,9 @@ def test_a_prepared_network_computes_the_same_and_leaves_the_other_as_it_is(way)
         torch.testing.assert_close(run(packed(network), frames), expected, rtol=0, atol=1e-5)
         assert torch.equal(run(network, frames), expected)
     torch.testing.assert_close(network.state_dict(), before, rtol=0, atol=0)
+    layer, twin = (net["stack"].layers[0] for net in (network, packed(network)))
+    assert twin.attention_norm.weight is layer.attention_norm.weight  # shared
+    assert isinstance(twin.attention.qkv, PackedConv1d)
 
 
 @torch.no_grad()
@@ -178,10 +177,3 @@ def test_only_the_named_parts_compute_in_bfloat16(way):
     assert mel.dtype == torch.float32
     error = (run(half, frames) - run(network, frames)).abs()
     assert 0 < error.mean() < 0.02
-
-
-def test_layers_without_packed_weights_are_shared():
-    network = network_of()
-    layer, twin = (net["stack"].layers[0] for net in (network, packed(network)))
-    assert twin.attention_norm.weight is layer.attention_norm.weight
-    assert isinstance(twin.attention.qkv, PackedConv1d)

@@ -15,23 +15,14 @@ from modules.layers.basic import (
 )
 
 
-def test_mask_is_true_up_to_each_length():
-    assert length_mask(torch.tensor([2, 0, 3])).tolist() == [
-        [True, True, False],
-        [False, False, False],
-        [True, True, True],
+def test_a_mask_is_true_up_to_each_length_and_clears_the_rest():
+    assert length_mask(torch.tensor([2, 0, 3])).int().tolist() == [[1, 1, 0], [0, 0, 0], [1, 1, 1]]
+    assert length_mask(torch.tensor([1, 2]), max_length=4).int().tolist() == [
+        [1, 0, 0, 0],
+        [1, 1, 0, 0],
     ]
-
-
-def test_mask_reaches_the_padded_length():
-    assert length_mask(torch.tensor([1, 2]), max_length=4).sum(dim=1).tolist() == [1, 2]
-    assert length_mask(torch.tensor([1, 2]), max_length=4).shape == (2, 4)
-
-
-def test_clear_padding_zeroes_only_what_is_masked():
-    frames = torch.ones(1, 3, 2)
     mask = torch.tensor([[True, False, True]])
-    assert clear_padding(frames, mask).sum(dim=2).tolist() == [[2, 0, 2]]
+    assert clear_padding(torch.ones(1, 3, 2), mask).tolist() == [[[1, 1], [0, 0], [1, 1]]]
 
 
 @pytest.mark.parametrize("kernel_size", [1, 3, 9])
@@ -49,8 +40,7 @@ def test_convolution_is_conv1d_on_the_other_layout(kernel_size):
 
 def test_masked_convolution_does_not_read_padding():
     torch.manual_seed(0)
-    conv = MaskedConv1d(3, 2, 5)
-    short = torch.randn(1, 4, 3)
+    conv, short = MaskedConv1d(3, 2, 5), torch.randn(1, 4, 3)
     padded = torch.cat([short, torch.full((1, 6, 3), 1e6)], dim=1)
     mask = torch.arange(10)[None] < 4
     torch.testing.assert_close(conv(padded, mask)[:, :4], conv(short))
@@ -58,16 +48,12 @@ def test_masked_convolution_does_not_read_padding():
 
 def test_linear_is_nn_linear():
     torch.manual_seed(0)
-    linear = Linear(4, 6)
-    frames = torch.randn(2, 5, 4)
+    linear, frames = Linear(4, 6), torch.randn(2, 5, 4)
     torch.testing.assert_close(linear(frames), F.linear(frames, linear.weight, linear.bias))
 
 
-def test_convolution_without_padding_shortens():
+def test_a_convolution_without_padding_shortens_and_one_with_needs_an_odd_kernel():
     assert convolve(torch.ones(1, 5, 1), torch.ones(1, 1, 3), None).flatten().tolist() == [3, 3, 3]
-
-
-def test_even_kernels_are_refused():
     with pytest.raises(ValueError, match="kernel_size 4 must be odd"):
         MaskedConv1d(2, 2, 4)
 
@@ -100,22 +86,15 @@ def test_gradients_pass_where_values_are_kept():
     assert torch.equal(values.grad, torch.where(dropped == 0, 0.0, 1.25).bfloat16())
 
 
-def test_the_global_generator_decides():
-    state = torch.get_rng_state()
-    first = drop(torch.ones(100), 0.5)
-    assert not torch.equal(drop(torch.ones(100), 0.5), first)
+def test_the_global_generator_decides_what_is_dropped_in_training_and_it_may_be_almost_all():
+    state, values, layer = torch.get_rng_state(), torch.randn(100).exp(), Dropout(0.5)
+    first = layer(values)
+    assert not torch.equal(layer(values), first)
     torch.set_rng_state(state)
-    assert torch.equal(drop(torch.ones(100), 0.5), first)
-
-
-def test_almost_all_may_be_dropped():
-    assert torch.isfinite(drop(torch.ones(1000), 1 - 1e-9)).all()
-
-
-def test_nothing_is_dropped_in_eval_mode():
-    layer, values = Dropout(0.5), torch.randn(50)
-    assert not torch.equal(layer(values), values)
+    assert torch.equal(Dropout(0.5)(torch.randn(100).exp()), first)
+    assert not torch.equal(first, values)
     assert torch.equal(layer.eval()(values), values)
+    assert torch.isfinite(drop(torch.ones(1000), 1 - 1e-9)).all()
 
 
 def make_block() -> ConvNeXtBlock:
@@ -123,22 +102,18 @@ def make_block() -> ConvNeXtBlock:
     return ConvNeXtBlock(8, 12, 7, scale=0.5, eps=1e-6)
 
 
-def test_a_block_computes_the_layers_of_the_paper():
+def test_a_block_computes_the_layers_of_the_paper_also_packed():
     block, frames = make_block(), torch.randn(2, 10, 8)
     conv = F.conv1d(frames.mT, block.conv.weight, block.conv.bias, padding=3, groups=8).mT
     normal = (conv - conv.mean(2, keepdim=True)) / (conv.var(2, False, keepdim=True) + 1e-6).sqrt()
     inner = F.gelu(normal @ block.up.weight.T + block.up.bias)
     expected = frames + 0.5 * (inner @ block.down.weight.T + block.down.bias)
     assert torch.allclose(block(frames), expected, atol=1e-5)
+    with torch.no_grad():
+        assert torch.allclose(packed(block.eval())(frames), expected, atol=1e-5)
 
 
 def test_padding_of_a_block_does_not_reach_valid_frames():
     block, frames = make_block(), torch.randn(1, 10, 8)
     mask = torch.arange(10)[None] < 6
     assert torch.allclose(block(frames, mask)[:, :6], block(frames[:, :6]), atol=1e-6)
-
-
-def test_a_packed_block_computes_the_same():
-    block, frames = make_block().eval(), torch.randn(1, 10, 8)
-    with torch.no_grad():
-        assert torch.allclose(packed(block)(frames), block(frames), atol=1e-5)

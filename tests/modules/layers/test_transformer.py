@@ -21,16 +21,16 @@ def test_positions_are_the_papers():
         angle = position / 10000 ** (2 * (column // 2) / 8)
         expected = math.sin(angle) if column % 2 == 0 else math.cos(angle)
         assert table[position, column] == pytest.approx(expected, abs=1e-7)
+    ordered = sinusoids(1001, 8, order="sines_first")
+    assert torch.equal(ordered, torch.cat([table[:, ::2], table[:, 1::2]], dim=1))
 
 
 def test_attention_is_pytorchs():
     torch.manual_seed(0)
-    attention = SelfAttention(hidden=8, heads=2)
-    reference = nn.MultiheadAttention(8, 2, batch_first=True)
-    reference.in_proj_weight.data = attention.qkv.weight.data
-    reference.in_proj_bias.data = attention.qkv.bias.data
-    reference.out_proj.weight.data = attention.fc.weight.data
-    reference.out_proj.bias.data = attention.fc.bias.data
+    attention, reference = SelfAttention(8, 2), nn.MultiheadAttention(8, 2, batch_first=True)
+    (weight, bias), output = attention.qkv.parameters(), attention.fc.state_dict()
+    projection = {"in_proj_weight": weight, "in_proj_bias": bias}
+    reference.load_state_dict(projection | {f"out_proj.{name}": output[name] for name in output})
     frames, mask = torch.randn(2, 6, 8), length_mask(torch.tensor([6, 4]))
     expected, _ = reference(frames, frames, frames, key_padding_mask=~mask)
     torch.testing.assert_close(attention(frames, mask), expected)
@@ -78,13 +78,10 @@ def test_attention_in_bf16_on_a_cpu_is_computed_by_matrices(monkeypatch):
     torch.testing.assert_close(kept.float(), attention(frames, mask), rtol=0, atol=0.02)
 
 
-def test_positions_may_have_all_sines_first():
-    table, ordered = sinusoids(50, 8), sinusoids(50, 8, order="sines_first")
-    assert torch.equal(ordered, torch.cat([table[:, ::2], table[:, 1::2]], dim=1))
-
-
 @pytest.mark.parametrize("heads", [1, 3])
-def test_heads_of_any_size_attend_each_for_itself(heads):
+def test_heads_of_any_size_that_is_given_attend_each_for_itself(heads):
+    with pytest.raises(ValueError, match="8 is not a multiple of 3 heads"):
+        SelfAttention(8, 3)
     torch.manual_seed(0)
     attention = SelfAttention(8, heads, head_size=5, output_bias=False)
     frames, valid = torch.randn(1, 6, 8), 4
@@ -136,16 +133,8 @@ def test_more_padding_does_not_change_valid_frames():
     assert (short[0, 5:] == 0).all()
 
 
-def test_stored_positions_do_not_limit_the_length():
+def test_stored_positions_are_part_of_the_weights_and_do_not_limit_the_length():
     frames, mask = torch.randn(1, 30, 8), torch.ones(1, 30, dtype=torch.bool)
     torch.testing.assert_close(stack(10)(frames, mask), stack(100)(frames, mask))
-
-
-def test_positions_are_part_of_the_weights_only_when_they_are_stored():
     assert "positions" not in stack(10).state_dict()
     assert stack(10, stored_positions=True).state_dict()["positions"].shape == (10, 8)
-
-
-def test_heads_must_divide_the_hidden_size():
-    with pytest.raises(ValueError, match="8 is not a multiple of 3 heads"):
-        SelfAttention(8, 3)

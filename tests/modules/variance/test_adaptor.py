@@ -15,8 +15,7 @@ from modules.variance.adaptor import (
 
 def test_predictor_ignores_padding():
     torch.manual_seed(0)
-    predictor = VariancePredictor(4, 8, 3, dropout=0.0)
-    hidden = torch.randn(1, 5, 4)
+    predictor, hidden = VariancePredictor(4, 8, 3, dropout=0.0), torch.randn(1, 5, 4)
     padded = torch.cat([hidden, torch.full((1, 3, 4), 9.0)], dim=1)
     values = predictor(padded, length_mask(torch.tensor([5]), 8))
     torch.testing.assert_close(values[:, :5], predictor(hidden, torch.ones(1, 5, dtype=torch.bool)))
@@ -38,13 +37,9 @@ def test_a_predictor_has_as_many_convolutions_as_layers():
 def test_gaps_are_bridged_by_straight_lines_and_edges_are_held():
     f0 = torch.tensor([[0.0, 100, 0, 0, 130, 0], [0, 0, 200, 0, 77, 77]])
     contour = interpolate_unvoiced(f0, torch.tensor([6, 4]))
-    torch.testing.assert_close(
-        contour, torch.tensor([[100.0, 100, 110, 120, 130, 130], [200, 200, 200, 200, 0, 0]])
-    )
-
-
-def test_an_unvoiced_item_stays_zero_beside_a_voiced_one():
-    f0 = torch.tensor([[0.0, 0, 0], [0, 50, 0]])
+    expected = torch.tensor([[100.0, 100, 110, 120, 130, 130], [200, 200, 200, 200, 0, 0]])
+    torch.testing.assert_close(contour, expected)
+    f0 = torch.tensor([[0.0, 0, 0], [0, 50, 0]])  # an unvoiced item stays 0
     assert interpolate_unvoiced(f0, torch.tensor([3, 3])).tolist() == [[0, 0, 0], [50, 50, 50]]
 
 
@@ -73,24 +68,21 @@ def test_phones_are_joined_by_straight_lines_between_their_middles():
     torch.testing.assert_close(together[1], line)
 
 
-def test_phones_get_the_mean_of_their_frames_and_empty_phones_zero():
+def test_phones_get_the_exact_mean_of_their_frames_and_empty_phones_zero():
     values = torch.tensor([[1.0, 2, 3, 4, 5, 0], [9, 0, 0, 0, 0, 0]])
     durations = torch.tensor([[2, 0, 3], [1, 0, 0]])
     assert average_by_phone(values, durations).tolist() == [[1.5, 0, 4], [9, 0, 0]]
+    means = average_by_phone(torch.full((1, 5600), 333.3), torch.full((1, 800), 7))
+    torch.testing.assert_close(means, torch.full((1, 800), 333.3), rtol=1e-6, atol=0)
 
 
-def test_phone_means_are_exact_far_into_a_long_utterance():
-    durations = torch.full((1, 800), 7)
-    values = torch.full((1, 5600), 333.3)
-    torch.testing.assert_close(
-        average_by_phone(values, durations), torch.full((1, 800), 333.3), rtol=1e-6, atol=0
-    )
-
-
-def test_regulator_repeats_each_phone_for_its_duration():
+def test_regulator_repeats_each_phone_for_its_duration_up_to_the_longest_item_or_a_length():
     phones = torch.tensor([[[1.0], [2.0], [3.0]]])
     frames = regulate(phones, durations=torch.tensor([[2, 0, 1]]))
     assert frames.squeeze().tolist() == [1.0, 1.0, 3.0]
+    durations, phones = torch.tensor([[1, 1], [2, 3]]), torch.ones(2, 2, 1)
+    assert regulate(phones, durations).shape == (2, 5, 1)
+    assert regulate(phones, durations, max_length=3).squeeze().sum(dim=1).tolist() == [2, 3]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -112,24 +104,17 @@ def test_the_gradient_of_a_phone_is_the_sum_over_its_frames():
     assert phones.grad.squeeze().tolist() == [11, 0, 100]
 
 
-def test_length_is_the_longest_item_unless_given():
-    durations = torch.tensor([[1, 1], [2, 3]])
-    phones = torch.ones(2, 2, 1)
-    assert regulate(phones, durations).shape == (2, 5, 1)
-    assert regulate(phones, durations, max_length=3).squeeze().sum(dim=1).tolist() == [2, 3]
+NAN = torch.nan  # counts as none
 
 
-def test_durations_are_rounded_and_an_item_never_ends_without_a_frame():
-    durations = torch.tensor([[1.4, 1.6, 0.0], [0.1, 0.4, 0.0], [0.0, 0.0, 0.0]])
-    assert round_durations(durations).tolist() == [[1, 2, 0], [0, 1, 0], [1, 0, 0]]
-
-
-def test_phones_end_at_the_largest_number_of_frames():
-    durations = torch.tensor([[2.0, 3.0, 4.0], [1.0, 1.0, 0.0]])
-    frames = round_durations(durations, max_frames=torch.tensor([4, 9]))
-    assert frames.tolist() == [[2, 2, 0], [1, 1, 0]]
-
-
-def test_durations_that_are_not_numbers_count_as_none():
-    durations = torch.tensor([[torch.nan, 2.0], [torch.nan, torch.nan]])
-    assert round_durations(durations).tolist() == [[0, 2], [1, 0]]
+@pytest.mark.parametrize(
+    ("durations", "limits", "expected"),
+    [
+        ([[1.4, 1.6, 0], [0.1, 0.4, 0], [0, 0, 0]], None, [[1, 2, 0], [0, 1, 0], [1, 0, 0]]),
+        ([[2, 3, 4], [1, 1, 0]], [4, 9], [[2, 2, 0], [1, 1, 0]]),
+        ([[NAN, 2], [NAN, NAN]], None, [[0, 2], [1, 0]]),
+    ],
+)
+def test_durations_are_rounded_to_a_frame_or_more_and_end_at_a_limit(durations, limits, expected):
+    max_frames = None if limits is None else torch.tensor(limits)
+    assert round_durations(torch.tensor(durations) * 1.0, max_frames).tolist() == expected

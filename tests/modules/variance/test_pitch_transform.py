@@ -47,10 +47,20 @@ def test_a_custom_transform_gets_contour_and_lengths():
         assert row == pytest.approx(wanted)
 
 
-def test_a_custom_transform_excludes_the_others():
+def test_a_custom_transform_excludes_the_others_and_must_give_numbers_of_the_same_shape():
     for other in ({"flatten": True}, {"invert": True}, {"amplify": 2}, {"shift_hz": 1}):
         with pytest.raises(ValueError, match="custom excludes flatten, invert, amplify"):
             PitchTransform(custom=lambda hz, _: hz, **other)
+
+    for message, custom in {
+        r"gives a tensor of the shape \(2, 3\); expected": lambda hz, _: hz[:, 1:],
+        "gives values that are not finite": lambda hz, _: hz.log() * math.inf,
+        "gives ndarray; expected a tensor": lambda hz, _: hz.numpy(),
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            transformed(custom=custom)
+    padding_only = transformed(custom=lambda hz, _: hz.where(hz > 0, math.nan))
+    assert padding_only == HZ.tolist()
 
 
 @pytest.mark.parametrize("name", ["amplify", "shift_hz"])
@@ -58,14 +68,3 @@ def test_a_custom_transform_excludes_the_others():
 def test_numbers_must_be_finite(name, value):
     with pytest.raises(ValueError, match=f"{name} is .*; expected a finite number"):
         PitchTransform(**{name: value})
-
-
-def test_a_custom_transform_must_give_numbers_of_the_same_shape():
-    with pytest.raises(ValueError, match=r"gives a tensor of the shape \(2, 3\); expected"):
-        transformed(custom=lambda hz, _: hz[:, 1:])
-    with pytest.raises(ValueError, match="gives values that are not finite"):
-        transformed(custom=lambda hz, _: hz.log() * math.inf)
-    with pytest.raises(ValueError, match="gives ndarray; expected a tensor"):
-        transformed(custom=lambda hz, _: hz.numpy())
-    padding_only = transformed(custom=lambda hz, _: hz.where(hz > 0, math.nan))
-    assert padding_only == HZ.tolist()

@@ -1,23 +1,16 @@
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-import soundfile
 import torch
 
 from modules.mel import MelConfig, MelSpectrogram
 from modules.waveform.griffin_lim import GriffinLim, integrate_phase
+from tests.modules.gradients import recording
 
 CENTRE = MelConfig()
 HIFIGAN = MelConfig(padding="hifigan")
-RECORDINGS = Path(__file__).parents[3] / "egs" / "_demo" / "LJSpeech-mini" / "wavs"
-
-
-def recording() -> torch.Tensor:
-    wav, _ = soundfile.read(RECORDINGS / "LJ001-0002.flac", dtype="float32")
-    return torch.from_numpy(wav)[None]
 
 
 @pytest.mark.parametrize("config", [CENTRE, HIFIGAN])
@@ -71,16 +64,13 @@ def test_a_batch_speaks_as_its_items_do_alone(config):
     assert (together[0, 20 * 256 :] == 0).all()
 
 
-def test_the_same_mel_gives_the_same_samples():
-    mel = MelSpectrogram(CENTRE)(recording())[..., :30]
+def test_the_same_mel_gives_the_same_samples_silence_is_quiet_and_one_frame_is_enough():
+    vocoder, mel = GriffinLim(CENTRE, 5), MelSpectrogram(CENTRE)(recording())[..., :30]
     torch.manual_seed(1)
-    first = GriffinLim(CENTRE, 5).infer(mel)
+    first = vocoder.infer(mel)
     torch.manual_seed(2)
-    assert torch.equal(GriffinLim(CENTRE, 5).infer(mel), first)
-
-
-def test_silence_is_quiet_and_one_frame_is_enough():
-    wav = GriffinLim(CENTRE, 5).infer(torch.full((1, 80, 1), CENTRE.log_floor_value))
+    assert torch.equal(vocoder.infer(mel), first)
+    wav = vocoder.infer(torch.full((1, 80, 1), CENTRE.log_floor_value))
     assert wav.shape == (1, 256)
     assert wav.abs().max() < 1e-3
 
@@ -133,33 +123,21 @@ def with_phases(magnitude: torch.Tensor, phases: np.ndarray) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("hop_length", [128, 256])
-def test_a_sine_advances_by_its_frequency(hop_length):
-    mel = replace(MEL, hop_length=hop_length)
-    frequency = 1000.0
-    wav = torch.sin(2 * math.pi * frequency / 22050 * torch.arange(22050))
-    magnitude = stft(wav, mel).abs()
-    phases = integrate_phase(magnitude.clamp(min=1e-5).log(), mel).numpy()
-    peak = round(frequency / 22050 * mel.n_fft)
+def test_a_sine_advances_by_its_frequency_and_neighbouring_bins_agree_as_in_its_stft(hop_length):
+    mel, frequency = replace(MEL, hop_length=hop_length), 2 * math.pi * 1000 / 22050
+    spectrum = stft(torch.sin(frequency * torch.arange(22050)), mel)
+    phases = integrate_phase(spectrum.abs().clamp(min=1e-5).log(), mel).numpy()
+    peak = round(1000 / 22050 * mel.n_fft)
     advance = np.diff(phases[5:-5, peak])
-    expected = 2 * math.pi * frequency / 22050 * hop_length
-    error = np.angle(np.exp(1j * (advance - expected)))
+    error = np.angle(np.exp(1j * (advance - frequency * hop_length)))
     assert np.abs(error).max() < 0.05
-
-
-def test_neighbouring_bins_of_a_sine_agree_as_in_its_stft():
-    wav = torch.sin(2 * math.pi * 1000 / 22050 * torch.arange(22050))
-    spectrum = stft(wav)
-    phases = integrate_phase(spectrum.abs().clamp(min=1e-5).log(), MEL).numpy()
-    peak = round(1000 / 22050 * MEL.n_fft)
-    expected = spectrum.angle().numpy()
-    differences = (phases - expected)[5:-5, peak - 1 : peak + 2]
+    differences = (phases - spectrum.angle().numpy())[5:-5, peak - 1 : peak + 2]
     error = np.angle(np.exp(1j * (differences - differences[:, 1:2])))
     assert np.abs(error).max() < 0.3
 
 
 def test_phases_of_speech_are_nearly_consistent():
-    wav, _ = soundfile.read(RECORDINGS / "LJ001-0002.flac", dtype="float32")
-    magnitude = stft(torch.from_numpy(wav)).abs()
+    magnitude = stft(recording()[0]).abs()
     found = integrate_phase(magnitude.clamp(min=1e-5).log(), MEL).float().numpy()
     random = np.random.default_rng(0).uniform(0, 2 * math.pi, found.shape).astype(np.float32)
     assert inconsistency(with_phases(magnitude, found)) < 0.35

@@ -1,20 +1,16 @@
-from pathlib import Path
-
 import pytest
-import soundfile
 import torch
 
 from modules.mel import MelConfig, MelSpectrogram
 from modules.waveform.griffin_lim import GriffinLim
 from modules.waveform.griffin_lim_graph import GriffinLimGraph, RealDft
+from tests.modules.gradients import recording
 
-RECORDINGS = Path(__file__).parents[3] / "egs" / "_demo" / "LJSpeech-mini" / "wavs"
 NARROW = MelConfig(hop_length=300, win_length=800, padding="hifigan")  # hops do not fill a frame
 
 
 def mel_of(config: MelConfig) -> torch.Tensor:
-    wav, _ = soundfile.read(RECORDINGS / "LJ001-0002.flac", dtype="float32")
-    return MelSpectrogram(config)(torch.from_numpy(wav)[None]).repeat(1, 1, 3)
+    return MelSpectrogram(config)(recording()).repeat(1, 1, 3)
 
 
 # a window ends after 128 frames, the last one after 144; one window and several are traced apart
@@ -39,7 +35,7 @@ def test_the_sound_is_that_of_the_vocoder(config, iterations, lengths):
 
 
 @pytest.mark.parametrize("n_fft", [1024, 400, 30, 6])
-def test_bins_are_those_of_the_fft_or_their_conjugates(n_fft):
+def test_bins_are_those_of_the_fft_or_their_conjugates_and_the_inverse_gives_frames_back(n_fft):
     frames = torch.randn(3, n_fft, generator=torch.Generator().manual_seed(0))
     transform = RealDft(n_fft)
     real, imaginary = transform(frames).chunk(2, dim=2)  # (C, T, D)
@@ -48,11 +44,5 @@ def test_bins_are_those_of_the_fft_or_their_conjugates(n_fft):
     torch.testing.assert_close(real, expected.real, **near)
     torch.testing.assert_close(imaginary, expected.imag * transform.sign[:, None], **near)
     assert set(transform.bins.flatten().tolist()) == set(range(n_fft // 2 + 1))
-
-
-@pytest.mark.parametrize("n_fft", [1024, 400, 30, 6])
-def test_the_inverse_gives_the_frames_back(n_fft):
-    frames = torch.randn(3, n_fft, generator=torch.Generator().manual_seed(0))
-    transform = RealDft(n_fft)
     again = transform.inverse(transform(frames))
     torch.testing.assert_close(again, frames, rtol=0, atol=1e-5)

@@ -62,6 +62,8 @@ PRIOR_OF_SECOND_BAND = {  # of each phone, scaled
         *(-1.101320, -0.999218, -0.985805, -0.992525, -0.983732, -1.032996, -1.097902)
     ],
 }
+
+
 # of the expected values, whose mels have fewer frames
 NOISE = (torch.arange(N_MELS * 40, dtype=torch.float64) * 2.3).sin().float().view(1, N_MELS, 40)
 
