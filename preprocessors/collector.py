@@ -116,7 +116,11 @@ def _fault_of(audio: Sequence[Path], name: str) -> str:
 
 
 def require_layout(root: Path, dataset: str, wanted: str, *patterns: str) -> None:
-    """Raises InputError unless each glob pattern matches something in a dataset's folder."""
+    """Makes sure that each of some glob patterns matches something in a dataset's folder.
+
+    Raises:
+        InputError: Otherwise; it names the key of the folder, and a folder near it that fits.
+    """
 
     def fits(folder: Path) -> bool:
         return all(any(folder.glob(pattern)) for pattern in patterns)

@@ -130,7 +130,11 @@ def portable_path(root: Path) -> str:
 
 
 def read_corpus(dataset: str, root: Path, options: CorpusConfig) -> Listing:
-    """Lists what a corpus on disk holds. Audio is looked for, but not opened."""
+    """Lists what a corpus on disk holds. Audio is looked for, but not opened.
+
+    Returns:
+        Utterances sorted by id; entries that cannot be used, with reasons; notices for the log.
+    """
     try:
         check_id(dataset)
     except InputError as error:

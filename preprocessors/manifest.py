@@ -147,8 +147,13 @@ def split_ids(
 
     Ids are ranked by a hash of seed and id; the first ones are the test split, the next ones the
     validation split. Shares are of all utterances, rounded, at least one. Lists of exact ids come
-    first. What is left trains, and so does one utterance of each speaker who would have none there,
-    if speakers matter. Train, valid and test hold every id exactly once.
+    first. What is left trains, and so does one utterance of each speaker who would have none there.
+
+    Args:
+        speakers: Speaker of each utterance, by id; None: they do not matter.
+
+    Returns:
+        Sorted ids; train, valid and test hold every id exactly once.
 
     Raises:
         InputError: If listed ids are unknown, are in two splits, or nothing is left to train on.

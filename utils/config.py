@@ -30,8 +30,9 @@ def build(
     class. A whole number is accepted for a float, and nothing else for something else. A section
     that is left out has its defaults.
 
-    `sections` gives the class of each top-level field that `cls` annotates as `object`; `check`
-    raises a ValueError if the values do not go together.
+    Args:
+        sections: Class of each top-level field that `cls` annotates as `object`.
+        check: Raises a ValueError if the values do not go together.
 
     Raises:
         ConfigError: If a key is unknown or missing, a value has the wrong type, is not finite or is

@@ -84,9 +84,12 @@ class SubDiscriminator(nn.Module):
 class BandDiscriminator(SubDiscriminator):
     """Sees some bands of an image of two channels, (B, 2, K, T), in patches.
 
-    The second channel is a condition: the first must not only be natural, but belong to it. The
-    image is scaled by the approximate mean and standard deviation of both. Layers are those of all
-    convolutions but the last.
+    The second channel is a condition: the first must not only be natural, but belong to it.
+
+    Args:
+        layers: Kernel and stride of each convolution but the last, over frequency and time.
+        mean: Approximate mean of both channels, by which the image is scaled.
+        std: Approximate standard deviation of both channels.
     """
 
     def __init__(

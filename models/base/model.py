@@ -97,8 +97,10 @@ class Vocoder(Protocol):
     def infer(self, mel: Tensor, mel_lengths: Tensor | None = None, *, seed: int = 0) -> Tensor:
         """Synthesises waveforms, (B, T * hop_length) in [-1, 1], 0 beyond the lengths.
 
-        The mel, natural log, is (B, M, T), lengths are (B,), None: all are T. Vocoders that draw
-        random numbers draw the same for a seed in any batch, and in `generate`.
+        Args:
+            mel: (B, M, T), natural log.
+            mel_lengths: (B,); None: all are T.
+            seed: For vocoders that draw random numbers; the same in any batch, and in `generate`.
         """
 
     def generate(
@@ -106,7 +108,9 @@ class Vocoder(Protocol):
     ) -> Iterator[Tensor]:
         """Synthesises the same waveform in pieces, (B, n * hop_length) each.
 
-        The mel, (B, M, T), may be in pieces, too. The vocoder may choose the frames of a chunk.
+        Args:
+            mel: (B, M, T), or an iterable of its pieces.
+            chunk_frames: Frames of a piece; None: the vocoder's choice.
         """
 
 

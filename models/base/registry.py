@@ -33,7 +33,9 @@ def model_names(task: str) -> list[str]:
 def find_model(task: str, name: str) -> Model[Any]:
     """Imports a model, whose name may have any case, and returns its definition.
 
-    An unknown name, or a file that does not end with a valid `MODEL`, is an InputError.
+    Raises:
+        InputError: If there is none of that name (the message lists the known ones), or its file
+            does not end with a valid `MODEL`.
     """
     names = model_names(task)
     if name.lower() not in names:
@@ -50,7 +52,10 @@ def model_of(config: Config) -> Model[Any]:
 def load_config(path: Path, overrides: Sequence[str] = (), task: str | None = None) -> Config:
     """Reads and checks an experiment's configuration, the model's section included.
 
-    Overrides are `key.path=value`, as given to `--set`. With a task, it must have that.
+    Args:
+        path: `exp_config.json`, or the `config.json` of an experiment.
+        overrides: `key.path=value`, as given to `--set`.
+        task: The task that it must have; None: any.
     """
     tree = read_tree(path, overrides)
     config = config_of(tree)

@@ -60,9 +60,14 @@ def plot_synthesis(
 
     Args:
         mel: Log-mel, (M, T).
+        phones: Phone names, N of them.
         durations: Frames per phone, (N,); their sum is T.
-        f0: Hz, 0 where unvoiced, (T,). It has a panel, like energy, (T,), if it is given.
+        f0: Hz, 0 where unvoiced, (T,); None leaves its panel out.
+        energy: (T,); None leaves its panel out.
         title: Title, wrapped to the width of the figure; at most three lines.
+
+    Returns:
+        The figure, free of pyplot's global state.
     """
     mel = np.asarray(mel, dtype=np.float32)
     edges = np.concatenate([[0], np.cumsum(np.asarray(durations))]) * frame_s  # (N + 1,)
@@ -102,7 +107,9 @@ def plot_attention(
 ) -> "Figure":
     """Draws how much each phone weighs in each frame: a good alignment is a rising line.
 
-    The attention is (T, N); the gate, the probability that speech ends, (T,), is drawn below.
+    Args:
+        attention: Weights, (T, N); other arguments are those of `plot_synthesis`.
+        gate: Probability that speech ends, (T,), drawn below; None: no such panel.
     """
     weights = np.asarray(attention, dtype=np.float32).T  # (N, T)
     seconds = weights.shape[1] * frame_s
@@ -125,9 +132,11 @@ def figure_width(content_in: float) -> float:
 
 
 def label_rows(phones: Sequence[str], edges: np.ndarray, width_in: float) -> list[int]:
-    """Returns the lowest free row of each phone name, from 0 just above the mel.
+    """Returns the row of each phone name, from 0 just above the mel: the lowest that is free there.
 
-    The edges are boundaries, (N + 1,), in any unit; the panel has a width from first to last.
+    Args:
+        edges: Boundaries of the phones, (N + 1,), in any unit.
+        width_in: Width of the panel from the first to the last boundary, inches.
     """
     centres = (edges[:-1] + edges[1:]) / 2 * (width_in / edges[-1])  # (N,) inches
     row_ends: list[float] = []

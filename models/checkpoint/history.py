@@ -145,7 +145,8 @@ def write_card(folder: Path, card: Card, notes_from: Path | None = None) -> None
 def update_card(folder: Path, card: Card, position: Position, losses: Mapping[str, float]) -> None:
     """Writes the card of an experiment and its history while it is trained.
 
-    `losses` are losses and scores of the last validation; others are those of the card.
+    Args:
+        losses: Losses and scores of the last validation, by name; others are those of `card`.
     """
     measured = {**card.history.losses, **losses}
     finite = {name: value for name, value in measured.items() if math.isfinite(value)}

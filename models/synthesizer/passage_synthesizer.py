@@ -43,8 +43,14 @@ def infer_with_retries(
 ) -> tuple[TtsOutput, list[AttentionQuality]]:
     """Synthesises a batch; repeats items whose attention failed, and keeps the best attempts.
 
-    Later attempts derive their seeds from the first one's. Mels are padded with `log_floor`.
-    Returns the quality of the attention of each item, too.
+    Later attempts derive their seeds from the first one's.
+
+    Args:
+        phone_ids: (B, N) int64, 0 = padding.
+        log_floor: Log-mel of silence, the padding of mels.
+
+    Returns:
+        Mels and durations, and the quality of the attention of each item.
     """
     best: dict[int, tuple[AttentionQuality, Tensor, Tensor]] = {}  # mels (T, M), durations (N,)
     faulty = list(range(len(phone_ids)))
@@ -122,8 +128,11 @@ class PassageSynthesizer:
 
         Streamed, a passage is synthesised when it is asked for, and its wav in pieces. Otherwise,
         passages of similar length share the passes of both networks, and wavs are in one piece.
-        Each has the words, the marks and the sentence that end in it, with times in the text, of
-        which `n_before` frames were spoken before; its `wav` is empty.
+        `n_before` frames of the text were spoken before.
+
+        Yields:
+            Each passage or silence, with the words, the marks and the sentence that end in it, and
+            times in the text; its `wav` is empty. The pieces of its wav, (n,) float32.
         """
         spoken = [passage for passage in passages if passage.spoken.phones]
         clauses = self._clauses(spoken, speaker, settings, streamed=streamed)

@@ -169,10 +169,13 @@ def arrange(
     n_pause: int,
     n_before: int = 0,
 ) -> Iterator[Clause]:
-    """Puts the clauses of passages with phones and the silence around them in order, with times.
+    """Puts clauses and the silence around them in order, with their times.
 
-    `silence` makes a number of frames of it. The pause between sentences has `n_pause` frames, the
-    speech before the passages `n_before`.
+    Args:
+        clauses: Those of the passages with phones.
+        silence: Makes silence of a number of frames.
+        n_pause: Frames of the pause between sentences.
+        n_before: Frames of the speech before the passages.
     """
     frame, n_in_break = n_before, 0  # before the passage, and of pauses in the break before it
     begun: TimedSentence | None = None  # goes on in the passage

@@ -72,7 +72,13 @@ class OpenedVocoder(NamedTuple):
 def open_vocoder(
     reference: str | Path | None, mel: MelConfig, *, resample: bool = False
 ) -> OpenedVocoder:
-    """Finds a vocoder as `Synthesizer` takes it, and compares its mel with the acoustic model's."""
+    """Finds a vocoder and compares it with an acoustic model, before any work.
+
+    Args:
+        reference: Experiment, checkpoint or name on the Hub, or "griffin_lim"; None: the bundled
+            one, or Griffin-Lim where that was made for another mel.
+        resample: Use it also if it was made for another mel or sample rate.
+    """
     if str(reference) == BUILT_IN[GRIFFIN_LIM]:
         return OpenedVocoder(None, mel, GRIFFIN_LIM)
     if reference is None and not BUNDLED.is_dir():

@@ -304,6 +304,10 @@ class Updater:
 
 
 def weighted_mean(losses: Mapping[str, LossTerm], counts: Mapping[Unit, int]) -> Tensor:
-    """Computes the loss of a batch: the weighted sum of its terms, each divided by its count."""
+    """Computes the loss of a batch: the weighted sum of its terms, each divided by its count.
+
+    Args:
+        counts: Valid elements, by unit.
+    """
     means = [term.weight * term.total / max(1, counts[term.per]) for term in losses.values()]
     return torch.stack(means).sum()

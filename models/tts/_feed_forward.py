@@ -68,7 +68,11 @@ class FeedForwardNetwork(nn.Module):
     """Phones to mel: encoder, durations, pitch, energy, decoder. Subclasses build the parts.
 
     They set the parts that are declared here and may replace those that are None. One without a
-    `decoder` replaces `_mel`. The log floor fills the padding of synthesised mels.
+    `decoder` replaces `_mel`.
+
+    Args:
+        log_floor: Log-mel of silence, which fills the padding of synthesised mels.
+        longest_phone_frames: Largest duration that is predicted.
     """
 
     # parts that compute in bfloat16: nothing before durations, pitch and energy, and not the mel
@@ -181,11 +185,22 @@ class FeedForwardNetwork(nn.Module):
         """Synthesises mels; call `eval()` first.
 
         Arguments are those of `AcousticModel.infer` and of its `controls`: factors are one for all
-        or one per phone, (B, N), and act on predicted and on given values: frames, before they are
-        rounded, Hz, 0 = unvoiced, and linear energy, (B, N), at level "frame" held for each phone.
-        With bins, the pitch of all phones is transformed, not only of voiced ones. The seed of a
-        flow's noise, which is the same in any batch, is one for all or (B,); its factor, the
-        temperature, is a number or (1,).
+        or one per phone, (B, N), and act on predicted and on given values. Without max_frames there
+        is no limit.
+
+        Args:
+            seed: Seed of a flow's noise, one for all or (B,); the noise is the same in any batch.
+            duration_control: On frames, before they are rounded; 1.2 is 20 % slower. NVIDIA's pace
+                is its inverse.
+            voiced: The phones whose pitch is transformed; with bins, that of all is.
+            durations: Frames, (B, N), instead of the predicted ones.
+            pitch: Hz, (B, N), 0 = unvoiced; at level "frame", held for each phone.
+            energy: Linear, (B, N), 0 is silence; at level "frame", held for each phone.
+            temperature: Factor on the noise of a flow, a number or (1,).
+
+        Raises:
+            ValueError: For several speakers without speaker_ids, for pitch with pitch_transform or
+                not in Hz, and for controls that the network lacks.
         """
         self._check(pitch, pitch_transform, steps, temperature)
         self._check_energy(energy, energy_control)

@@ -52,7 +52,9 @@ class WaveGanConfig:
 class WaveGanTask:
     """Losses, validation and samples of a generator; each model adds its `training_step`.
 
-    The mel loss compares mels of another definition than the input.
+    Args:
+        mel: Definition of the input.
+        loss_mel: Definition of the mels that the mel loss compares.
     """
 
     exported = "generator"

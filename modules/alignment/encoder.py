@@ -61,12 +61,14 @@ class AlignmentEncoder(nn.Module):
     ) -> Tensor:
         """Compares every frame with every phone, in float32 even under autocast.
 
-        Phones are embeddings without positions and neighbours, (B, N, H), to which those of the
-        speakers, (B, H), are added; the mel, natural log, is (B, T, M).
+        Args:
+            phones: Embeddings without positions and neighbours, (B, N, H).
+            mel: Natural log, (B, T, M).
+            speakers: Embeddings of the speakers, (B, H), added to their phones.
 
         Returns:
-            Log-probability of each phone per frame, (B, T, N), -inf for padded phones, undefined
-            for padded frames.
+            Log-probability of each phone per frame, (B, T, N) float32, -inf for padded phones,
+            undefined for padded frames.
         """
         phone_mask = length_mask(phone_lengths, phones.shape[1])
         frame_mask = length_mask(mel_lengths, mel.shape[1])
@@ -97,9 +99,12 @@ def beta_binomial_log_prior(
     """Computes a log-prior of phones per frame around the diagonal (Badlani et al., sec. 2).
 
     Phone k of N (from 0) at frame t of T (from 1) is BetaBinomial(N - 1, scale * t,
-    scale * (T + 1 - t)), to which `PRIOR_FLOOR` is added: (B, n_frames, n_phones), 0 for padding.
-    Nothing is cached: a batch of 16 of 800 x 150 costs less than its forward-sum loss, lengths
-    hardly repeat, and one array per utterance would be 6 GB for 13,000.
+    scale * (T + 1 - t)), to which `PRIOR_FLOOR` is added. Nothing is cached: a batch of 16 of
+    800 x 150 costs less than its forward-sum loss, lengths hardly repeat, and one array per
+    utterance would be 6 GB for 13,000.
+
+    Returns:
+        (B, n_frames, n_phones) float32, 0 for padding; a larger scale is narrower.
     """
     device = phone_lengths.device
     # terms of some thousands cancel; Apple's GPUs have no float64
@@ -142,8 +147,11 @@ def forward_sum(
     frame. With it a phone gains nothing from frames that it does not fit; without it (-1e9) single
     phones absorb their neighbours. After 130 updates on six minutes of LJSpeech half of the
     boundaries are within 58 ms of MFA's with it, and within 360 ms without. It has to stay: a
-    blank_logit that falls to -12 between updates 200 and 350 makes 17 ms more than 100. It is on
-    the scale of the attention, (B, T, N) from `AlignmentEncoder`, which is normalised with it.
+    blank_logit that falls to -12 between updates 200 and 350 makes 17 ms more than 100.
+
+    Args:
+        log_attention: From `AlignmentEncoder`, (B, T, N); normalised again with the blank.
+        blank_logit: Logit of the blank, on the scale of log_attention.
     """
     require_enough_frames(phone_lengths, mel_lengths)
     B, _, N = log_attention.shape
@@ -160,7 +168,8 @@ def forward_sum(
 def binarization_sum(log_attention: Tensor, durations: Tensor) -> Tensor:
     """Computes the distance of soft attention, log-probabilities (B, T, N), to durations.
 
-    It is the sum over valid frames of the negative log-probability of their phones, in nats.
+    Returns:
+        Scalar, nats: the sum over valid frames of the negative log-probability of their phones.
     """
     B, T, N = log_attention.shape
     ends = durations.cumsum(dim=1)

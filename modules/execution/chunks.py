@@ -113,8 +113,10 @@ def by_batch(
 ) -> Tensor:
     """Synthesises wavs, (B, T * hop_length), of mels (B, M, T), all items together in windows.
 
-    A window has n_frames in all items together, and `synthesise` gives its wavs by mels and lengths
-    (None: all frames). A sample depends on `reach` frames on either side.
+    Args:
+        synthesise: Gives the wavs of a window of mels and of their lengths (None: all frames).
+        n_frames: Frames of a window, in all items together.
+        reach: Frames on either side that a sample depends on.
     """
     B, _, T = mel.shape
     if mel_lengths is None:

@@ -59,11 +59,14 @@ def allow_graphs(n: int) -> None:
 class CompiledMethod(Generic[Result]):
     """A method of a network as one graph, for synthesis.
 
-    The method takes tensors (B, L, ...), a mask (B, L), and tensors (B,) or (B, L, ...); its
-    results are tensors (B, L, ...) or None. With buckets, items and lengths are padded to sizes of
-    which there are few: 1, 2, 3, 4, 6, 8, 12 ..., lengths from 32 on, and the result is cut;
-    otherwise the graph is for any size. With CUDA graphs, only one thread at a time may call it:
-    all results are written to the same memory.
+    With buckets, items and lengths are padded to sizes of which there are few: 1, 2, 3, 4, 6, 8,
+    12 ..., lengths from 32 on. The result is cut to what was asked for. With CUDA graphs, only one
+    thread at a time may call it: all results are written to the same memory.
+
+    Args:
+        method: Takes tensors (B, L, ...), a mask (B, L), and tensors (B,) or (B, L, ...); its
+            results are tensors (B, L, ...) or None.
+        has_buckets: Whether to pad; otherwise the graph is for any size.
     """
 
     def __init__(

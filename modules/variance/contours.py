@@ -150,9 +150,14 @@ class Contour(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Predicts the contour, and adds the vectors of the true one (teacher forcing).
 
-        The predictor reads the source, (B, L, H'), or the phones or frames, (B, L, H), to whose
-        vectors those of the target, (B, L) as `target` gives it, are added. Returns these, and the
-        prediction, (B, L); padding 0.
+        Args:
+            hidden: Phones or frames, (B, L, H).
+            target: On the predictor's scale, (B, L), as `target` gives it.
+            mask: (B, L) bool, True = valid.
+            source: Input of the predictor, (B, L, H'); None: `hidden`.
+
+        Returns:
+            The vectors with the contour, (B, L, H), and the prediction, (B, L); padding 0.
         """
         predicted = self.predictor(hidden if source is None else source, mask)
         return clear_padding(hidden + self.embed(target, mask, speakers), mask), predicted
@@ -166,10 +171,15 @@ class Contour(nn.Module):
         control: ContourControl = ContourControl(),  # noqa: B008  # it cannot be changed
         source: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Adds the vectors of the predicted or given contour; durations are frames, (B, N).
+        """Adds the vectors of the predicted or given contour; other arguments as of `forward`.
 
-        Returns the vectors with the contour, (B, L, H), and the contour in Hz or linear energy,
-        (B, L); padding 0.
+        Args:
+            durations: Frames per phone, (B, N).
+            control: With the default, it is the prediction.
+
+        Returns:
+            The vectors with the contour, (B, L, H), and the contour in Hz or linear energy, (B, L);
+            padding 0.
         """
         if self.is_continuous:
             # A transform changes voiceless phones too: the contour of training continues through
@@ -197,10 +207,14 @@ class Contour(nn.Module):
     ) -> Tensor:
         """Returns the contour to be predicted, on the scale, (B, N) or (B, T) by level.
 
-        It is made from F0 in Hz, or energy, (B, T), 0 where the mask says that there is no value:
-        padding, unvoiced utterances; F0 of a continuous contour is interpolated. Where none is
-        known, and for phones without frames, it is 0, the speaker's mean. A phone of a contour that
-        is not continuous has the mean of its known frames.
+        Where none is known, and for phones without frames, it is 0, the speaker's mean. A phone of
+        a contour that is not continuous has the mean of its known frames.
+
+        Args:
+            values: F0 in Hz, or energy, (B, T); 0 where not known; F0 of a continuous contour is
+                interpolated.
+            known_mask: (B, T) bool, False where there is no value: padding, unvoiced utterances.
+            durations: Frames per phone, (B, N).
         """
         if self.level == "frame":
             return self.norm(values, speaker_ids) * known_mask
@@ -244,13 +258,17 @@ def binned_contour(
     hidden: int,
     n_bins: int,
 ) -> Contour:
-    """Builds pitch or energy of speakers, quantised and embedded in H channels.
+    """Builds pitch or energy of speakers, quantised and embedded.
 
     The vectors start proportional to the normalised values of their bins. Neighbouring bins then
     mean nearly the same from the first update on, and a bin that training never sees resembles the
-    last that it does; random vectors mean nothing there. Bins are of equal width over the
-    normalised range of all speakers ("linear"), or of equal ratio over that in Hz or linear energy
-    ("log"). The first and the last bin are open.
+    last that it does; random vectors mean nothing there.
+
+    Args:
+        stats: Statistics of the training data, by speaker.
+        quantization: Bins of equal width over the normalised range ("linear"), or of equal ratio
+            over the range in Hz or linear energy ("log"). The first and the last bin are open.
+        hidden: H, channels of the embedding.
     """
     norm, embedding = SpeakerNorm(stats.mean, stats.std), nn.Embedding(n_bins, hidden)
     if quantization == "linear":
@@ -277,10 +295,12 @@ def convolved_contour(
     kernel_size: int,
     dropout: float = 0.0,
 ) -> Contour:
-    """Builds pitch or energy of phones, embedded in H channels by a convolution of an odd kernel.
+    """Builds pitch or energy of phones, embedded by a convolution of an odd kernel.
 
-    Mean and std of frames, by speaker, are for a contour with gaps; None is for an energy on a
-    logarithmic scale.
+    Args:
+        stats: Statistics of frames, by speaker, of which mean and std are used, for a contour with
+            gaps; None for an energy on a logarithmic scale.
+        hidden: H, channels of the embedding.
     """
     scale = LogScale() if stats is None else SpeakerNorm(stats.mean, stats.std)
     embedding = MaskedConv1d(1, hidden, kernel_size)

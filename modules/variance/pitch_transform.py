@@ -17,7 +17,15 @@ from modules.layers.basic import length_mask
 class PitchTransform:
     """Flattens, inverts, amplifies, then shifts a contour f; m is the speaker's mean.
 
-    A number that is not finite, and `custom` with another transform, is a ValueError.
+    Args:
+        flatten: m, a monotone.
+        invert: 2 m - f.
+        amplify: m + amplify (f - m); 0 flattens, a negative factor inverts.
+        shift_hz: f + shift_hz.
+        custom: f' of the contour f, (B, L) Hz, and its lengths, (B,); excludes the others.
+
+    Raises:
+        ValueError: If a number is not finite, or `custom` is given together with another transform.
     """
 
     flatten: bool = False  # m, a monotone
@@ -41,8 +49,13 @@ class PitchTransform:
     ) -> Tensor:
         """Transforms the voiced positions of a contour: Hz (B, L) -> (B, L), perhaps below 0.
 
-        The mean of the speaker is (B, 1), lengths are (B,), voiced positions (B, L) bool, None:
-        all. If `custom` gives another shape, or values that are not finite, it is a ValueError.
+        Args:
+            mean_hz: Mean of the speaker, (B, 1).
+            lengths: Valid positions per item, (B,).
+            voiced: (B, L) bool, where the pitch is heard; None: everywhere.
+
+        Raises:
+            ValueError: If `custom` gives another shape, or values that are not finite.
         """
         changed = length_mask(lengths, pitch_hz.shape[1])
         if voiced is not None:

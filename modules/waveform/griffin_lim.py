@@ -44,9 +44,13 @@ def integrate_phase(log_magnitude: Tensor, mel: MelConfig, first: Tensor | None 
     only on frames up to the next one, and without iterations PESQ is higher than by the paper's
     paths (docs/benchmarks.md).
 
-    Magnitudes are natural logs, (T, n_fft // 2 + 1), T at least 1, without padding; the phases of
-    the first frame are (n_fft // 2 + 1,) float64; None: it begins here. Returns radians, (T, n_fft
-    // 2 + 1) float64, relative to the first sample of each frame.
+    Args:
+        log_magnitude: Natural log, (T, n_fft // 2 + 1), T at least 1, without padding.
+        mel: STFT size, window and hop.
+        first: Phases of the first frame, (n_fft // 2 + 1,) float64; None: it begins here.
+
+    Returns:
+        Radians, (T, n_fft // 2 + 1) float64, relative to the first sample of each frame.
     """
     log_magnitude = log_magnitude.double()
     steps = phase_steps(log_magnitude, _slope(log_magnitude, 0), mel)

@@ -12,8 +12,11 @@ _LEAST_WEIGHT = 1e-11  # of a sample that no valid frame reaches
 class InverseStft(nn.Module):
     """Waveforms of spectra, as many hops of samples as there are frames (Hann window).
 
-    `n_cut` samples of the first frame come before the waveform: n_fft // 2 centres frame t on
-    sample t * hop_length, as `torch.istft` does; (n_fft - hop_length) // 2 half a hop later.
+    Args:
+        n_fft: Samples of a frame and of its window.
+        hop_length: Samples between frames.
+        n_cut: Samples of the first frame before the waveform: n_fft // 2 centres frame t on sample
+            t * hop_length, as `torch.istft` does; (n_fft - hop_length) // 2 half a hop later.
     """
 
     window: Tensor

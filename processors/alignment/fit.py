@@ -56,7 +56,8 @@ def _described(score: AlignmentScore) -> str:
 def check_coverage(alignment: Alignment, wav: np.ndarray, sample_rate: int) -> tuple[str, ...]:
     """Rejects alignments that leave out speech: before, after or between their phones.
 
-    Returns a notice for each end with less speech, or with other sound as loud, such as a breath.
+    Returns:
+        A notice for each end with less speech, or with other sound as loud, such as a breath.
     """
     audible, vowels = speech_frames(wav, sample_rate)  # (T,)
     edges = alignment.boundaries_s.tolist()

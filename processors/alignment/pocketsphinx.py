@@ -46,7 +46,11 @@ PhoneSpan = tuple[str, int, int]  # without stress; its first frame of the model
 def align_english(
     config: PreprocessConfig, utterance: Utterance, wav: np.ndarray, spoken: SpokenText
 ) -> Alignment:
-    """Aligns one English utterance in ARPAbet; the wav is (S,) float32 in [-1, 1]."""
+    """Aligns one utterance in ARPAbet; the wav is (S,) float32 in [-1, 1] at the configured rate.
+
+    Raises:
+        AlignmentError: If it is not English, or the recording does not fit the text.
+    """
     if not is_english(utterance.language):
         fault = f"the aligner pocketsphinx knows English, not {utterance.language}"
         raise AlignmentError(f"{fault}; set preprocess.aligner to hmm")

@@ -47,7 +47,10 @@ class Audio(NamedTuple):
 
 
 def read_audio(path: Path, config: PreprocessConfig) -> Audio:
-    """Reads a recording of libsndfile; channels are averaged, other rates resampled (soxr HQ).
+    """Reads a recording of any format, sample rate and number of channels of libsndfile.
+
+    Returns:
+        Mono audio at `config.sample_rate`; channels are averaged, other rates resampled (soxr HQ).
 
     Raises:
         AudioError: If the file is missing, damaged, cut short, empty, silent, too short or too
@@ -159,8 +162,11 @@ def _to_rate(
 def write_wav(path: Path, wav: np.ndarray, sample_rate: int, tag: str = "") -> float:
     """Writes mono audio (S,) as 16-bit WAV, atomically; scaled down, not clipped, beyond [-1, 1].
 
-    Returns the gain that was applied: 1.0 unless the peak exceeds 1. The tag is that of
-    `write_audio`.
+    Args:
+        tag: Text for the metadata of the file, as in `write_audio`.
+
+    Returns:
+        Gain that was applied: 1.0 unless the peak exceeds 1.
     """
     with np.errstate(invalid="ignore"):  # of a signalling NaN, which is refused below
         wav = np.asarray(wav, dtype=np.float64)
@@ -176,7 +182,13 @@ def write_wav(path: Path, wav: np.ndarray, sample_rate: int, tag: str = "") -> f
 def write_wav_blocks(
     path: Path, blocks: Iterable[np.ndarray], sample_rate: int, tag: str = ""
 ) -> int:
-    """Writes a 16-bit WAV atomically from mono blocks, clipped; returns the number of samples."""
+    """Writes a 16-bit WAV atomically from mono blocks, and returns the number of samples.
+
+    Samples are clipped to [-1, 1].
+
+    Args:
+        tag: Text for the metadata of the file, as in `write_audio`.
+    """
     # the peak of all blocks is not known in time to scale them
     clipped = (to_pcm16(np.clip(block, -1, 1)) for block in blocks)
     write_audio(path, clipped, sample_rate, tag)
@@ -184,7 +196,11 @@ def write_wav_blocks(
 
 
 def check_length(path: Path) -> bool:
-    """Compares the length in the header of a file with the file; False: the header gives none."""
+    """Compares the length of the audio in the header of a file with the file.
+
+    Returns:
+        False if the header gives no length, since the file was written to a pipe.
+    """
     with path.open("rb") as file:
         audio = _audio_chunk(file)
         file.seek(0)

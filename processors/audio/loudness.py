@@ -16,10 +16,11 @@ _RELATIVE_GATE_LU = -10.0
 
 
 def loudness(pieces: Iterable[np.ndarray], sample_rate: int) -> tuple[float, float]:
-    """Measures one channel that comes in pieces, (n,) each (BS.1770-4, eq. 3 to 7).
+    """Measures one channel that comes in pieces, (n,) each.
 
-    Returns the integrated loudness in LUFS, -inf below the absolute gate and of less than 0.4 s,
-    and the largest absolute sample.
+    Returns:
+        Integrated loudness in LUFS, -inf below the absolute gate and of less than 0.4 s, and the
+        largest absolute sample.
     """
     sections = k_weighting(sample_rate)
     state, peak = np.zeros((len(sections), 2)), 0.0

@@ -26,11 +26,15 @@ _CHUNK_FRAMES = 256  # bounds the memory, and fits into caches
 def log_envelopes(
     wav: np.ndarray, sample_rate: int, f0: np.ndarray, hop_length: int, floor: float
 ) -> Iterator[np.ndarray]:
-    """Yields log power envelopes of all T frames in chunks, (t, N_FFT / 2 + 1), nats.
+    """Yields log power envelopes of all frames, in chunks.
 
-    Of a wav, (S,), and its f0 in Hz, 0 where unvoiced, (T,); frame t is centred on sample
-    t * hop_length. `floor`, above 0, is the variance of white noise that is added to the power;
-    white noise has its variance in each bin.
+    Args:
+        wav: (S,), at least one sample.
+        f0: Hz, 0 where unvoiced, (T,); frame t is centred on sample t * hop_length.
+        floor: Variance of white noise that is added to the power, above 0.
+
+    Yields:
+        (t, N_FFT / 2 + 1), nats, T rows in all; white noise has its variance in each bin.
     """
     lowest = _PERIODS_PER_WINDOW * sample_rate / (N_FFT - 3)  # longer periods exceed the FFT
     f0 = np.where(f0 > lowest, f0, UNVOICED_F0_HZ).astype(np.float64)  # (T,)

@@ -115,8 +115,11 @@ def speech_activity(wav: np.ndarray, sample_rate: int) -> SpeechActivity | None:
 def speech_frames(wav: np.ndarray, sample_rate: int) -> tuple[np.ndarray, np.ndarray]:
     """Finds frames of 10 ms with speech by their level over 50 ms, also in noise.
 
-    Returns frames as loud as any speech sound, and frames as loud as a vowel, (T,) bool each. The
-    noise floor is the 5th percentile of the levels. Breaths are audible, but have no vowels.
+    The noise floor is the 5th percentile of the levels, so steady noise is not audible. Breaths are
+    audible, but have no vowels.
+
+    Returns:
+        Frames as loud as any speech sound, and frames as loud as a vowel, (T,) bool each.
     """
     levels = frame_levels(wav, sample_rate)  # (T,)
     level_db = active_level(wav, sample_rate)

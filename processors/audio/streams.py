@@ -63,8 +63,11 @@ def synthetic_tag(model: str, licence: str) -> str:
 def write_audio(path: Path, pieces: Iterable[np.ndarray], sample_rate: int, tag: str = "") -> None:
     """Writes pieces (n,) in [-1, 1] atomically, in the format of the suffix, one of `FORMATS`.
 
-    They are floats, or int16 for formats with 16-bit samples. `tag` is the text of `synthetic_tag`,
-    in RIFF INFO, Vorbis comments or ID3. The same wav and tag give the same bytes.
+    The same wav and tag give the same bytes.
+
+    Args:
+        pieces: Floats, or int16 for formats with 16-bit samples.
+        tag: Text of `synthetic_tag`, in RIFF INFO, Vorbis comments or ID3; raw samples have none.
     """
     format = path.suffix[1:].lower()
     with replacing(path) as temporary, _File(temporary, "wb+") as file:

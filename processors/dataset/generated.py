@@ -40,7 +40,11 @@ _HARMONICS = 16
 
 
 def ljspeech_lengths(n_utterances: int, mel: MelConfig) -> tuple[np.ndarray, np.ndarray]:
-    """Returns frames, and as many phones or fewer, (K,) int64 each, spread over LJSpeech's."""
+    """Returns lengths spread evenly over those of LJSpeech, from the shortest to the longest.
+
+    Returns:
+        Frames, (K,) int64, and phones, (K,) int64, at most as many as frames.
+    """
     if not 2 <= n_utterances <= N_LJSPEECH:  # to train and to validate
         raise InputError(f"{n_utterances} generated utterances: expected 2 to {N_LJSPEECH}")
     table = np.loadtxt(_LENGTHS, delimiter=",", skiprows=1, dtype=np.int64)

@@ -133,11 +133,15 @@ def _open_voice(language: str) -> _EspeakVoice:
 def share_phones(
     words: Sequence[str], groups: Sequence[Phones], alone: Sequence[Phones]
 ) -> list[Phones]:
-    """Assigns the phones of a clause, in groups that need not be words, to its words.
+    """Assigns the phones of a clause to its words.
 
-    Groups equal to the pronunciation of a word `alone`, but for stress, are assigned first; between
+    Groups equal to the pronunciation of a single word, but for stress, are assigned first; between
     those, phones are shared by the alignment of least edit distance. Words that would get none, and
     those near them, keep the phones they have alone.
+
+    Args:
+        groups: Phones of the clause, in groups that need not be words.
+        alone: Phones of each word in isolation.
     """
     shared: list[Phones] = []
     for (word, group), (last_word, last_group) in pairwise(_cuts(groups, alone)):

@@ -192,7 +192,11 @@ class Transcriber:
     known_phones: frozenset[str]
 
     def written(self, entry: Entry, shown: str, ending: str = "") -> str:
-        """Returns what is said and an ending 's, with phones in braces; `|shown` names the word."""
+        """Returns what is said, with phones in braces; there, `|shown` names the word.
+
+        Args:
+            ending: 's, or nothing.
+        """
         try:
             is_one = _RESPELLED.fullmatch(entry.said)
             if is_one and (phones := self._phones(entry.said)):

@@ -204,8 +204,11 @@ def cut_cost(word: str, following: str) -> float:
 def cut_parts(parts: Iterable[str], pieces: Sequence[str]) -> list[list[tuple[int, str]]]:
     """Cuts the parts of a text where the text is cut; empty parts at a cut go with what follows.
 
-    The pieces have the characters of the parts in order; spaces may differ. Each gets the index and
-    text of each part, or of what is left of it.
+    Args:
+        pieces: The text in pieces with the characters of the parts in order; spaces may differ.
+
+    Returns:
+        The index and text of each part, or of what is left of it, for each piece.
     """
     waiting = deque(enumerate(parts))
     rows: list[list[tuple[int, str]]] = []
@@ -318,7 +321,8 @@ class TextReader:
 
     def _spoken(self, text: str, parts: Sequence[str], language: str) -> SpokenText:
         spoken = self._frontends[language](*self._with_dictionary(parts, language))
-        return mix(replace(spoken, text=text), self._p_arpabet)
+        spoken = replace(spoken, text=text)
+        return mix(spoken, self._p_arpabet) if spoken.word_phones else spoken
 
     def _with_dictionary(self, parts: Sequence[str], language: str) -> Sequence[str]:
         if self._unknown != "refuse":

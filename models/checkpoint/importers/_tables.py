@@ -59,9 +59,11 @@ def mel_settings(mel: MelConfig) -> dict[str, object]:
 
 
 def tree_of(task: str, settings: Mapping[str, object], path: Path) -> Tree:
-    """Builds the tree of an ordinary config.json from values by dotted key.
+    """Builds the tree of an ordinary config.json.
 
-    The task is "tts" or "vocoder"; `preprocess.f_max` may be None for half of the sample rate.
+    Args:
+        task: "tts" or "vocoder".
+        settings: Values by dotted key; `preprocess.f_max` may be None for half of the sample rate.
     """
     general = {"task": task, "dataset": ["unnamed"], "dataset_path": {}, "log_dir": f"ckpts/{task}"}
     # vocoders share the output of stage 1 with recipes

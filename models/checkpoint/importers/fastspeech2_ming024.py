@@ -158,11 +158,13 @@ def assemble(
     speakers: Mapping[Speaker, SpeakerStats],
     path: Path,
 ) -> ImportedModel:
-    """Puts a checkpoint together without its source and step.
+    """Puts a checkpoint together; its source and step are added by the importer.
 
-    `settings` in the file `path` are `model_settings`, mel, levels and pitch extraction, by Arion's
-    dotted keys. Speakers are in the order of their ids, with one kind of statistics for phones and
-    frames.
+    Args:
+        stored: Tensors by their names in the file `weights`.
+        settings: By Arion's dotted keys: `model_settings`, mel, levels and pitch extraction.
+        speakers: In the order of their ids.
+        path: The file of the settings.
     """
     tensors, unused = translated(stored)
     uses_postnet = any(name.startswith("postnet.") for name in tensors)

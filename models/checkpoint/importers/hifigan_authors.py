@@ -71,9 +71,10 @@ def read(weights: Path) -> ImportedModel:
 
 
 def assemble(settings: Mapping[str, object], path: Path, weights: Path, key: str) -> ImportedModel:
-    """Reads the generator, and puts a checkpoint together without its source and step.
+    """Reads the generator and puts a checkpoint together; the importer adds its source and step.
 
-    `key` is that of the generator in the file; a file without it is the generator alone.
+    Args:
+        key: The key of the generator in the file; a file without that key is the generator alone.
     """
     saved = read_weights(weights)
     parts = saved if isinstance(saved, Mapping) and key in saved else {key: saved}

@@ -131,9 +131,10 @@ def figures_of(measurement: Measurement, *, on_cpu: bool) -> dict[str, float]:
 
 
 def ratios_of(first: Measurement, second: Measurement) -> dict[str, float]:
-    """Divides median times per frame of the first by those of the second.
+    """Returns median times per frame of the first, divided by those of the second.
 
-    Intervals are 95 % percentiles of a bootstrap over the pairs of calls (Efron 1979).
+    Returns:
+        Ratios, with 95 % percentile bootstrap intervals over the pairs of calls (Efron 1979).
     """
     n = len(first.calls)
     drawn = np.random.default_rng(0).integers(n, size=(_RESAMPLES, n))  # pairs

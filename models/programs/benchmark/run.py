@@ -145,7 +145,9 @@ def speech_steps(
 ) -> Mapping[str, Callable[[], Work]]:
     """Loads a voice and a vocoder; the returned functions speak the next of three texts.
 
-    "text" is normalisation and phones alone; "first sound" ends with the first piece.
+    Returns:
+        "text", normalisation and phones alone; "whole", by `Synthesizer.generate`; and its "first
+        sound", until the first piece.
     """
     synthesizer = Synthesizer(voice, vocoder, device.type)
     spoken = {text: synthesizer(text) for text in TEXTS}

@@ -76,7 +76,12 @@ class ExportedVoice(NamedTuple):
 
 
 def open_voice(reference: str | Path, vocoder: str | Path | None = None) -> ExportedVoice:
-    """Loads a voice and its vocoder, both as `Synthesizer` takes them, if they have graphs."""
+    """Loads a voice and its vocoder, both as `Synthesizer` takes them.
+
+    Raises:
+        InputError: If a model cannot be loaded, is of the wrong kind, has no graphs or not its
+            default speaker, or if the vocoder was made for another mel.
+    """
     opened = open_model(find_voice(reference) if isinstance(reference, str) else reference)
     opened.require_task("tts", reference)
     opened.default_speaker()  # refuses an unknown one
@@ -92,7 +97,11 @@ def open_voice(reference: str | Path, vocoder: str | Path | None = None) -> Expo
 
 
 def export_voice(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp32") -> None:
-    """Writes the folder `target`, which must be new or empty, completely or not at all."""
+    """Writes the folder `target`, completely or not at all.
+
+    Raises:
+        InputError: If `target` is not empty.
+    """
     with new_folder(target) as folder:
         write_networks(voice, folder, weight_type)
         write_frontend(voice.model.config, voice.model.assets, folder)
@@ -220,7 +229,11 @@ def export_web(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp
 
 
 def fetch_packages(folder: Path) -> None:
-    """Downloads the packages with npm, which checks them; writes their files, a folder for each."""
+    """Downloads the packages with npm, which checks them; writes their files, a folder for each.
+
+    Raises:
+        InputError: If npm is missing, or cannot download a package.
+    """
     npm = shutil.which("npm")
     if npm is None:
         raise InputError("npm is missing, by which onnxruntime-web and Pyodide come: install it")

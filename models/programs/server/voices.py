@@ -146,7 +146,12 @@ class VoiceStore:
 
 
 def named_references(words: Sequence[str]) -> dict[str, str | Path]:
-    """Reads the voices of a command line, NAME=VOICE or VOICE; no words: all that are installed."""
+    """Reads the voices of a command line.
+
+    Args:
+        words: NAME=VOICE, or VOICE: an installed voice, an experiment, a folder of experiments, or
+            a name on the Hub. None: all installed ones.
+    """
     named: list[tuple[str, str | Path]] = []
     for word in words:
         name, equals, reference = word.partition("=")

@@ -39,7 +39,12 @@ from processors.dataset.batch import TtsBatch
 
 
 class FastPitch(FeedForwardNetwork):
-    """Phones, padding (id 0) included, to mel: encoder, durations, pitch, energy, decoder."""
+    """Phones to mel: encoder, durations, pitch, energy, decoder.
+
+    Args:
+        n_phones: Size of the vocabulary, padding (id 0) included.
+        pitch: Statistics of F0 in Hz, one value per speaker; mean and std are used.
+    """
 
     def __init__(
         self, config: FastPitchConfig, n_phones: int, mel: MelConfig, pitch: ContourStats

@@ -142,11 +142,14 @@ class Matcha(nn.Module):
     ) -> TtsOutput:
         """Synthesises mels; call `eval()` first.
 
-        Arguments are those of `AcousticModel.infer` and of its `controls`. The seed of the noise,
-        which is the same in any batch, is one for all or (B,), its factor, the temperature, a
-        number or (1,). Durations are frames, (B, N), instead of the predicted ones; their factor is
-        one for all or one per phone, (B, N). Noise instead of that of the seed is normal, (B, M, T)
-        of at least the frames of the mel.
+        Arguments are those of `AcousticModel.infer` and of its `controls`.
+
+        Args:
+            seed: Seed of the noise, one for all or (B,); the noise is the same in any batch.
+            duration_control: Factor on frames, one for all or one per phone, (B, N).
+            durations: Frames, (B, N), instead of the predicted ones.
+            temperature: Factor on the noise, a number or (1,).
+            noise: Normal, (B, M, T) of at least the frames of the mel, instead of that of the seed.
         """
         speaker_ids = resolve_speakers(speaker_ids, self.n_speakers, phone_lengths)
         mask = length_mask(phone_lengths, phone_ids.shape[1])

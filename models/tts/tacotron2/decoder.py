@@ -158,10 +158,14 @@ class LocationAttention(nn.Module):
     def forward(
         self, state: Tensor, keys: Tensor, past: Tensor, kernel: Tensor, mask: Tensor
     ) -> Tensor:
-        """Weighs the memory in one step: (B, N), of sum 1, and 0 where the mask, (B, N), is False.
+        """Weighs the memory in one step: (B, N), of sum 1, and 0 where the mask is False.
 
-        The state, (B, attention_lstm_size), asks for a part of it; keys, (B, N, H), are the memory
-        mapped by `key`, the past is previous and cumulative weights, (B, 2, N).
+        Args:
+            state: Asks for a part of the memory, (B, attention_lstm_size).
+            keys: The memory mapped by `key`, (B, N, H).
+            past: Previous and cumulative weights, (B, 2, N).
+            kernel: From `location_kernel`.
+            mask: (B, N) bool, True = valid.
         """
         location = F.conv1d(past, kernel, padding=kernel.shape[2] // 2).mT  # (B, N, H)
         energies = self.energy(torch.tanh(keys + self.query(state)[:, None] + location)).squeeze(2)

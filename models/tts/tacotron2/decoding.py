@@ -125,10 +125,14 @@ def decode(
     gate_threshold: float,
     limits: Tensor,
 ) -> DecodedFrames:
-    """Decodes encoded phones, (B, N, H), until each item has ended or reached its limit of steps.
+    """Decodes until each item has ended or reached its limit.
 
-    An item ends where the probability of the gate is above the threshold; limits, (B,), are at
-    least 1. Without masks the prenet has no dropout.
+    Args:
+        memory: Encoded phones, (B, N, H), 0 for padding.
+        phone_mask: (B, N) bool, True = valid.
+        masks: Dropout of the prenet; None: no dropout.
+        gate_threshold: Probability of the gate above which an item ends.
+        limits: Most steps of each item, (B,), at least 1.
     """
     B, N, _ = memory.shape
     n_steps = int(limits.max())

@@ -78,10 +78,13 @@ class DecoderStep(nn.Module):
     ) -> tuple[Tensor, ...]:
         """Decodes the next frames.
 
-        The noise for the prenet's dropout, (2, P), is uniform in [0, 1). Encoded phones are
-        (1, N, H), their keys (1, N, A). All that follows is zeros at first: the frame, (1, M),
-        previous and cumulative attention, (1, 2, N), the context, (1, H), and states, (1, L), of
-        the attention LSTM, 1, and the decoder LSTM, 2.
+        Args:
+            noise: For the prenet's dropout, uniform in [0, 1), (2, P).
+            memory: Encoded phones, (1, N, H); their keys are (1, N, A).
+            frame: (1, M), zeros at first, like all that follow.
+            past: Previous and cumulative attention, (1, 2, N).
+            context: (1, H).
+            hidden_1: State of the attention LSTM, (1, L); 2 is the decoder LSTM.
 
         Returns:
             Frames (1, r, M), whether speech ends, (1,) bool, the next `past`, `context` and states.

@@ -75,7 +75,12 @@ class Tacotron2Output(NamedTuple):
 
 
 class Tacotron2(nn.Module):
-    """Phones, padding (id 0) included, to mel: encoder, decoder with attention, postnet."""
+    """Phones to mel: encoder, decoder with attention, postnet.
+
+    Args:
+        n_phones: Size of the vocabulary, padding (id 0) included.
+        mel: Gives the number of bands, and the log-mel of silence that pads the output of `infer`.
+    """
 
     controls: ClassVar[frozenset[Control]] = frozenset()
     PRECISIONS: ClassVar[tuple[AcousticPrecision, ...]] = get_args(Precision)
@@ -143,10 +148,14 @@ class Tacotron2(nn.Module):
         """Synthesises mels; call `eval()` first.
 
         The frames of the step at which the gate opens are left out, as in NVIDIA's code, except in
-        the first step. Arguments are those of `AcousticModel.infer`, the probability at which
-        speech ends, the steps after which it is cut off, and the share of zeroed values in the
-        prenet: voices are trained with 0.5; with less they tend to drone or not to end. The seed is
-        for this dropout, with the text.
+        the first step. Other arguments are those of `AcousticModel.infer`.
+
+        Args:
+            prenet_dropout: Share of zeroed values in the prenet. Voices are trained with 0.5; with
+                less they tend to drone or not to end.
+            gate_threshold: Probability at which speech ends.
+            max_decoder_steps: Where speech is cut off at the latest.
+            seed: For the prenet's dropout, with the text.
         """
         r = self.frames_per_step
         speaker_ids = resolve_speakers(speaker_ids, self.n_speakers, phone_lengths)

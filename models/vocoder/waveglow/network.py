@@ -188,10 +188,16 @@ class WaveGlow(nn.Module):
         return _frames(couplings, mel) + _frames(mel.win_length - mel.hop_length, mel)
 
     def noise(self, seed: int, start: int, mel: Tensor) -> Tensor:
-        """Draws noise of a part of an utterance, from a frame on, the same whatever part it is in.
+        """Draws the noise of a part of an utterance, the same whatever part it is in.
 
-        It is drawn on the CPU, in blocks with a generator each, and is the same for all items:
-        (B, G, T * hop_length / G), of standard deviation `sigma`, for a mel (B, M, T).
+        It is drawn on the CPU, in blocks with a generator each, and is the same for all items.
+
+        Args:
+            start: Frame of the utterance where the part begins.
+            mel: Mel of the part, (B, M, T); its batch size, length and device are used.
+
+        Returns:
+            (B, G, T * hop_length / G), of standard deviation `sigma`.
         """
         (B, _, T), n = mel.shape, _NOISE_FRAMES
         shape = (self.config.groups, n * self.groups_per_frame)

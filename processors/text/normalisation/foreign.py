@@ -80,11 +80,11 @@ def to_ascii_letters(
 ) -> str:
     """Writes English text with letters a to z only: accents are removed, ligatures split.
 
-    A word that English speakers say by its accents is written as they say it ("résumé"), unless
-    `own_words`, of a user lexicon in lower case, have it.
+    A word that English speakers say by its accents is written as they say it ("résumé").
 
-    Raises:
-        ScriptError: For letters of other scripts, if `unknown` is "refuse".
+    Args:
+        unknown: Whether letters of other scripts are spoken, left out, or a ScriptError.
+        own_words: Words of a user lexicon in lower case, which only lose their accents.
     """
     text = _ACCENTED.sub(lambda match: _loan_word(match[0], own_words), text)
     if unknown != "refuse":

@@ -189,10 +189,10 @@ def test_scores_that_stage_4_did_not_write_are_named(owner, voice, report):
 
 def test_a_branch_is_made_and_main_is_left_alone(owner, voice):
     owner.publish("org/voice", {"README.md": b"---\n---\nold"})
-    send(voice, TARGET._replace(branch="v2"))
+    send(voice, TARGET._replace(revision="v2"))
     assert owner.files("org/voice") == {"README.md": b"---\n---\nold"}
     assert torch.equal(mel_of(load_model("org/voice@v2")), mel_of(load_model(voice)))
-    send(voice, TARGET._replace(branch="v2"))
+    send(voice, TARGET._replace(revision="v2"))
 
 
 def test_private_means_private(owner, voice, monkeypatch):
@@ -202,7 +202,7 @@ def test_private_means_private(owner, voice, monkeypatch):
     send(voice, private)
     owner.publish("org/public", {"README.md": b""})
     with pytest.raises(InputError, match=r"^org/public: exists and is public; make it private"):
-        send(voice, private._replace(repository="org/public"))
+        send(voice, private._replace(name="org/public"))
     assert owner.files("org/public") == {"README.md": b""}
     monkeypatch.setenv("HF_TOKEN", READER)
     with pytest.raises(InputError, match="neither a local folder nor a repository"):

@@ -24,6 +24,7 @@ from models.tts.fastspeech2 import FastSpeech2
 from modules.mel import MelSpectrogram
 from preprocessors.manifest import read_splits
 from processors.audio.frames import from_pcm16
+from processors.dataset.batch import TtsBatch
 from processors.dataset.store import FeatureStore, MelWavStore
 from tests.models.teacher_forcing.voices import (
     FLOW,
@@ -406,6 +407,8 @@ def test_a_model_that_needs_no_durations_predicts_from_the_frames_before(r, tmp_
         phones = torch.tensor([voice.vocabulary.ids(found.phones)])
         mel = torch.from_numpy(found.mel)[None]
         lengths = torch.tensor([phones.shape[1]]), torch.tensor([mel.shape[2]])
-        output = voice.network(phones, lengths[0], torch.tensor([0]), mel, lengths[1])
+        contours = torch.from_numpy(found.f0)[None], torch.from_numpy(found.energy)[None]
+        batch = phones, lengths[0], torch.tensor([0]), None, mel, lengths[1], *contours
+        output = voice.network(TtsBatch((id,), *batch))
         expected = output.refined_mel_hat[0].T.detach().numpy()
         np.testing.assert_allclose(record.mel, expected, atol=1e-4)
