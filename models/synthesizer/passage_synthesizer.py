@@ -16,7 +16,7 @@ from models.base.devices import chosen_precision, require_compiler
 from models.base.model import AcousticModel, Control, TtsOutput
 from models.base.registry import model_of
 from models.checkpoint.loading import TrainedModel
-from models.synthesizer.settings import PitchContour, Settings
+from models.synthesizer.settings import PitchContour, RangeWarning, Settings
 from models.synthesizer.speech import Clause, Speech, arrange
 from models.synthesizer.vocoders import OpenedVocoder
 from modules.alignment.attention_quality import AttentionQuality, attention_qualities
@@ -98,6 +98,7 @@ class PassageSynthesizer:
         self._voiced = frozenset(
             phone for phone in self._vocabulary.symbols if is_voiced(phone, in_letters=in_letters)
         )
+        self._range = RangeWarning(model.assets.stats, self._voiced)
         self.vocoder = vocoder.load(config.inference, str(device))
         self._speakers = model.speakers
         self._mel = model.mel
@@ -186,6 +187,8 @@ class PassageSynthesizer:
                 out_of_vocabulary=spoken.out_of_vocabulary,
                 attention=tuple(attention[i : i + 1]),
             )
+            if settings.changes_pitch:
+                self._range.check(clause)
             if streamed:
                 mel = out.mel[i : i + 1, :, :T]
                 pieces = self.vocoder.generate(mel, _CHUNK_FRAMES, seed=settings.seed)

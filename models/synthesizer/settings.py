@@ -13,15 +13,20 @@ from torch import Tensor
 
 from config.checks import CONTROL_RANGE, MAX_SEED, MAX_SHIFT_HZ, MAX_STEPS, MAX_TEMPERATURE
 from models.base.model import Control
+from models.synthesizer.speech import Speech
 from modules.variance.pitch_transform import PitchTransform
+from processors.dataset.statistics import CorpusStats
 from processors.text.pronunciations import Lexicon
 from utils.arrays import ARRAY_SUFFIXES, parse_number, read_array, read_numbers
 from utils.errors import InputError, nearest
 from utils.files import user_path
+from utils.logging import get_logger
 
 RAMP = "ramp:"
 _UNCHANGED = PitchTransform()
 _NAMED = {"flatten": PitchTransform(flatten=True), "invert": PitchTransform(invert=True)}
+_DEVIATIONS = 2  # from the mean; 95 % of normally distributed pitch are within
+_SHARE = 0.2  # of the voiced frames of a text, that must be beyond for a warning
 
 
 @dataclass(frozen=True)
@@ -125,6 +130,38 @@ def checked_pitch(pitch: object) -> tuple[float, ...]:
     return tuple(map(float, values))
 
 
+class RangeWarning:
+    """Warns once if the requested pitch is not that of the speaker."""
+
+    def __init__(self, stats: CorpusStats | None, voiced: Collection[str]) -> None:
+        self._speakers = {} if stats is None else stats.speakers
+        self._voiced = voiced  # phones
+        self._warned = False
+
+    def check(self, clause: Speech) -> None:
+        """Warns if more than a fifth of the voiced frames are beyond two standard deviations."""
+        speaker, f0 = clause.speaker, clause.f0
+        if self._warned or speaker not in self._speakers or f0 is None:
+            return
+        pitch = self._speakers[speaker].f0_phone
+        low, high = pitch.mean - _DEVIATIONS * pitch.std, pitch.mean + _DEVIATIONS * pitch.std
+        voiced = [name in self._voiced for name in clause.phone_names]
+        f0 = f0[np.repeat(voiced, clause.durations)]
+        if f0.any():  # else all of it is too low
+            f0 = f0[f0 > 0]  # given pitch may make any phone unvoiced
+        beyond = np.count_nonzero((f0 < low) | (f0 > high)) / max(len(f0), 1)
+        if beyond > _SHARE:
+            self._warned = True
+            get_logger(__name__).warning(
+                "%.0f %% of the requested pitch is beyond the %.0f to %.0f Hz of most recordings of"
+                " %s, where a voice may not follow; request pitch nearer to it",
+                100 * beyond,
+                low,
+                high,
+                speaker,
+            )
+
+
 @dataclass(frozen=True)
 class Settings:
     """How a text is spoken.
@@ -216,6 +253,11 @@ class Settings:
     def transform(self) -> PitchTransform | PitchContour | None:
         """The transform of pitch as a record."""
         return transform_of(self.pitch_transform)
+
+    @property
+    def changes_pitch(self) -> bool:
+        """Whether the pitch is not what the model predicts."""
+        return (self.pitch_control, self.transform, self.pitch) != (1, None, None)
 
     def changed_controls(self) -> dict[str, Any]:
         """Returns the fields for the acoustic model that differ from their defaults."""

@@ -8,12 +8,15 @@ import torch
 from models.synthesizer.settings import (
     RECORDED,
     PitchContour,
+    RangeWarning,
     Settings,
     contour_of,
     read_pitch,
     transform_of,
 )
 from modules.variance.pitch_transform import PitchTransform
+from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
+from tests.models.synthesizer.speeches import make_speech
 from utils.errors import InputError
 
 ALL = frozenset({"pitch", "energy", "duration", "pitch_transform"})
@@ -51,6 +54,7 @@ def test_no_control_is_needed_to_ask_for_none():
 def test_given_pitch_is_any_sequence(pitch):
     checked = Settings(pitch=pitch).checked("FastPitch", ALL)
     assert checked == Settings(pitch=(0.0, 99.5))
+    assert checked.changes_pitch
 
 
 def identity(hz, lengths):
@@ -230,3 +234,35 @@ def test_what_is_no_pitch_is_refused(tmp_path, values, message):
     path.write_text(values) if isinstance(values, str) else np.save(path, values)
     with pytest.raises(InputError, match=message):
         read_pitch(path)
+
+
+PITCH = Stat(160.0, 30.0, 66.0, 372.0)
+STATS = CorpusStats({"anna": SpeakerStats(PITCH, PITCH, PITCH, PITCH, seconds=9.0)})
+
+
+def spoken(vowel_hz: list[float], pause_hz: float = 10.0):
+    """A vowel of so many frames between two pauses of a frame."""
+    f0, durations = np.array([pause_hz, *vowel_hz, pause_hz]), np.array([1, len(vowel_hz), 1])
+    return replace(make_speech(("<sil>", "AA1", "<.>"), durations), speaker="anna", f0=f0)
+
+
+@pytest.mark.parametrize(
+    ("f0", "stats", "warned"),
+    [
+        ([101, 219, 160, 160], STATS, False),
+        ([99, 160, 160, 160], STATS, True),
+        ([99, 160, 160, 160, 160], STATS, False),  # a fifth may be
+        ([221] * 4, STATS, True),
+        ([0, 0, 160], STATS, False),  # given as unvoiced
+        ([0, 0], STATS, True),  # shifted below 0 Hz
+        ([], STATS, False),
+        ([500], None, False),
+    ],
+)
+def test_a_pitch_beyond_two_deviations_is_warned_of_once(caplog, f0, stats, warned):
+    check = RangeWarning(stats, {"AA1"}).check
+    check(spoken(f0))
+    check(spoken(f0))
+    wanted = "beyond the 100 to 220 Hz of most recordings of anna"
+    assert caplog.text.count(wanted) == int(warned)
+    assert warned or caplog.text == ""

@@ -388,6 +388,20 @@ def test_the_network_learns_which_phones_are_voiced(voice, monkeypatch, transfor
     assert seen[0].tolist() == [[False, False, True, True, False, True, False]]
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_pitch_that_is_not_the_speakers_is_warned_of_once(voice, caplog, streamed):
+    fresh, n_phones = changed(voice), len(voice.phone_names("Yes."))
+    say = (lambda *words, **named: [*fresh.generate(*words, **named)]) if streamed else fresh
+    say("Yes.", pitch_control=1.01)
+    say("Yes.", pitch=[200.0] * n_phones)
+    assert "beyond" not in caplog.text
+    for _ in range(2):
+        say("Yes.", pitch_transform=PitchTransform(flatten=True, shift_hz=150))
+    assert caplog.text.count("beyond the 100 to 300 Hz of most recordings of one") == 1
+    changed(voice)("Yes.", pitch=[1e9] * n_phones)
+    assert "100 % of the requested pitch is beyond the 100 to 300 Hz" in caplog.text
+
+
 def test_given_pitch_is_spoken_phone_by_phone_in_all_sentences(voice):
     text = "Aha. Oh, a bee."
     names = voice.phone_names(text)
