@@ -54,20 +54,24 @@ def newest_in(folder: Path, names: FileNames) -> Path | None:
     is_experiment = any(names.settings.fullmatch(f.name) for home in homes for f in home.glob("*"))
     patterns = ("*", *names.below) if is_experiment else ("*",)
     paths = (path for pattern in patterns for path in folder.glob(pattern) if path.is_file())
-    return newest(paths, names, folder)
+    try:
+        weights = newest((path.relative_to(folder) for path in paths), names)
+    except InputError as error:
+        raise InputError(f"{folder}: {error}") from error
+    return None if weights is None else folder / weights
 
 
-def newest(paths: Iterable[P], names: FileNames, folder: P | None = None) -> P | None:
+def newest(paths: Iterable[P], names: FileNames) -> P | None:
     """Selects the weights with the highest number in their names; safetensors before others.
 
     Weights without a number count only if none has one. Weights in several folders, and several
-    without a number, are an InputError, which names a local folder.
+    without a number, are an InputError.
     """
     weights = [path for path in paths if names.weights.fullmatch(path.name)]
     numbers = {path: n for path in weights if (n := names.number_in(path)) is not None}
     places = {named_part(path).parent for path in numbers} or set(map(named_part, weights))
     if len(places) > 1:
-        raise several_models(places, folder)
+        raise several_models(places)
     return max(
         numbers or weights,
         key=lambda path: (numbers.get(path), named_part(path), path.suffix == ".safetensors"),
@@ -84,11 +88,10 @@ def beside(weights: Path, name: str, levels: int = 0) -> Path:
     raise InputError(f"{fault}; copy that of its training to {weights.parent}")
 
 
-def several_models(places: Iterable[PurePath], folder: PurePath | None) -> InputError:
-    """Returns the error for several models of which none is the newest; None: on the Hub."""
-    names = sorted(str(place.relative_to(folder) if folder else place) for place in places)
-    fault = f"several models in it ({', '.join(names)}); give one of them"
-    return InputError(f"{folder}: {fault}" if folder else fault)
+def several_models(places: Iterable[PurePath]) -> InputError:
+    """Returns the error for several models of which none is the newest."""
+    names = ", ".join(sorted(map(str, places)))
+    return InputError(f"several models in it ({names}); give one of them")
 
 
 def named_part(weights: P) -> P:
@@ -163,7 +166,8 @@ def find(path: Path) -> Foreign | None:
         except InputError as error:
             faults[str(error)] = None
     if len(checkpoints) > 1:
-        raise several_models(checkpoints, path)
+        several = several_models(weights.relative_to(path) for weights in checkpoints)
+        raise InputError(f"{path}: {several}")
     if faults and not checkpoints:
         raise InputError("; or ".join(faults))
     return next(iter(checkpoints.items()), None)

@@ -146,13 +146,14 @@ class PassageSynthesizer:
         """Synthesises passages of similar length in batches, each when it is needed."""
         size = 1 if streamed else self._inference.batch_size
         by_length = sorted(range(len(passages)), key=lambda i: len(passages[i].spoken.phones))
+        batches = [by_length[n : n + size] for n in range(0, len(passages), size)]
+        batch_of = {i: batch for batch in batches for i in batch}
         edges = [*accumulate((len(passage.spoken.phones) for passage in passages), initial=0)]
         spans = [(start / edges[-1], end / edges[-1]) for start, end in pairwise(edges)]
         clauses: dict[int, Clause] = {}
         for i in range(len(passages)):
             if i not in clauses:
-                n = by_length.index(i) // size * size
-                chosen, asked = by_length[n : n + size], settings
+                chosen, asked = batch_of[i], settings
                 if isinstance(settings.transform, PitchContour):  # over the whole text
                     transform = settings.transform.over(torch.tensor([spans[j] for j in chosen]))
                     asked = replace(settings, pitch_transform=transform)

@@ -177,6 +177,11 @@ def arrange(
         n_pause: Frames of the pause between sentences.
         n_before: Frames of the speech before the passages.
     """
+    with_words = [n for n, passage in enumerate(passages) if passage.spoken.words]
+    ends_sentence = {
+        n: following is None or passages[following].starts_sentence
+        for n, following in zip(with_words, [*with_words[1:], None], strict=False)
+    }
     frame, n_in_break = n_before, 0  # before the passage, and of pauses in the break before it
     begun: TimedSentence | None = None  # goes on in the passage
     for n, passage in enumerate(passages):
@@ -204,8 +209,7 @@ def arrange(
             if begun is not None:
                 text, start_s = f"{begun.text} {text}", begun.start_s
             begun = TimedSentence(text, start_s, clause.words[-1].end_s)
-            following = next((later for later in passages[n + 1 :] if later.spoken.words), None)
-            if following is None or following.starts_sentence:
+            if ends_sentence[n]:
                 clause, begun = replace(clause, sentences=(begun,)), None
         hop_length = round(frame_s * clause.sample_rate)
         if passage.prosody:

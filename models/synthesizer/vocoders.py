@@ -165,11 +165,20 @@ class ResamplingVocoder(nn.Module):
     def infer(self, mel: Tensor, mel_lengths: Tensor | None = None, *, seed: int = 0) -> Tensor:
         """Converts mels to wavs."""
         B, _, T = mel.shape
-        wavs = torch.zeros(B, T * self.source.hop_length)
-        for item, n_frames in enumerate([T] * B if mel_lengths is None else mel_lengths.tolist()):
-            pieces = self.generate(mel[item : item + 1, :, :n_frames], seed=seed)
-            wavs[item, : n_frames * self.source.hop_length] = torch.cat([*pieces], dim=1)
-        return wavs
+        if mel_lengths is None:
+            mel_lengths = torch.full((B,), T, device=mel.device)
+        converted = self.convert(mel, mel_lengths)
+        lengths = self.convert.lengths(mel_lengths)
+        wavs = self.vocoder.infer(converted, lengths, seed=seed).cpu().numpy()
+        result = torch.zeros(B, T * self.source.hop_length)
+        for item, (n_frames, n_converted) in enumerate(
+            zip(mel_lengths.tolist(), lengths.tolist(), strict=True)
+        ):
+            converted_wav = wavs[item, : n_converted * self.target.hop_length]
+            n_samples = n_frames * self.source.hop_length
+            pieces = list(self._resampled([converted_wav], n_samples))
+            result[item, :n_samples] = torch.from_numpy(np.concatenate(pieces))
+        return result
 
     @torch.no_grad()
     def generate(

@@ -147,6 +147,7 @@ def _edges(gap: Gap, of_sounds: Sequence[float], of_words: Sequence[float]) -> l
 
 def _runs(sentences: Sequence[Sentence]) -> Iterator[Sequence[Sentence]]:
     """Yields the runs of sentences that follow each other in the text."""
+    sentences = [sentence for sentence in sentences if sentence.n_phones]
     for start in range(len(sentences)):
         for end in range(start + 1, len(sentences) + 1):
             if end - start > 1 and sentences[end - 1].first != sentences[end - 2].last + 1:

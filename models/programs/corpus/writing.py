@@ -121,13 +121,27 @@ class CorpusWriter:
         for recording in recordings:
             if not self._path(recording.id, "done").exists():
                 clips = tables[recording.id]
+                checked: Sequence[CorpusClip]
                 checked = self._in_chunks(checker, clips, lengths[recording.id], bar)
                 source = self.sources.get(recording.id)
                 if source is not None and checker.has_model:
-                    gaps = [*find_gaps(checked, source, lengths[recording.id])]
-                    filler = Filler(checker, pace_of(checked, source))
-                    checked = with_filled(checked, self._in_chunks(filler, gaps, 0, bar))
+                    checked = self._filled(checker, checked, source, lengths[recording.id], bar)
                 self._write_clips(recording, checked)
+
+    def _filled(
+        self,
+        checker: Checker,
+        clips: Sequence[CorpusClip],
+        source: SourceText,
+        seconds: float,
+        bar: Progress,
+    ) -> Sequence[CorpusClip]:
+        """Returns clips of a recording, and those between them that were not recognised."""
+        gaps = [*find_gaps(clips, source, seconds)]
+        if not gaps:
+            return clips
+        filler = Filler(checker, pace_of(clips, source))
+        return with_filled(clips, self._in_chunks(filler, gaps, 0, bar))
 
     def _path(self, recording: str, name: str) -> Path:
         return self._work / f"{recording}.{name}.jsonl"

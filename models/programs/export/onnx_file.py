@@ -3,7 +3,8 @@
 import logging
 import re
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
@@ -41,9 +42,7 @@ def to_onnx(graph: Graph, weight_type: WeightType = "fp32") -> onnx.ModelProto:
         {dim: sizes[length] for dim, length in graph.lengths.get(name, {}).items()}
         for name in graph.inputs
     ]
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it warns of packages not needed
-    with warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore")
+    with _quiet(), torch.no_grad():
         exported = torch.export.export(
             _OfList(graph.module),
             ([*graph.inputs.values()],),
@@ -123,6 +122,20 @@ class _OfList(nn.Module):
     def forward(self, inputs: list[Tensor]) -> Tensor | tuple[Tensor, ...]:
         outputs: Tensor | tuple[Tensor, ...] = self.module(*inputs)
         return outputs
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silences the exporter, which warns of packages that it does not need."""
+    log = logging.getLogger("torch.onnx")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        log.setLevel(level)
 
 
 def _searchsorted(edges: Any, values: Any, right: bool = False, **_unused: object) -> Any:  # noqa: ANN401

@@ -51,16 +51,17 @@ class VoiceStore:
         self._alive: WeakValueDictionary[tuple[str, Files], Synthesizer] = WeakValueDictionary()
         self._lock = Lock()  # of `_recent`
         self.descriptions: dict[str, Description] = {}
-        self.refresh()
+        if (fault := self.refresh()) and not self.descriptions:
+            raise fault
 
-    def refresh(self) -> None:
-        """Reads voices that were added or replaced, drops removed ones; refuses to have none."""
+    def refresh(self) -> InputError | None:
+        """Reads voices that were added or replaced, drops removed ones; returns the first fault."""
         try:
             references = self._find()
         except InputError:
             if not self.descriptions:
                 raise
-            return  # a folder that is just being replaced
+            return None  # a folder that is just being replaced
         faults: list[InputError] = []
         for name, reference in references.items():
             files = _files(reference)
@@ -77,8 +78,7 @@ class VoiceStore:
         for name in self.descriptions.keys() - references.keys():
             if not user_path(self._sources[name][0]).exists():
                 del self.descriptions[name]
-        if faults and not self.descriptions:
-            raise faults[0]
+        return faults[0] if faults else None
 
     @property
     def n_open(self) -> int:
@@ -174,7 +174,8 @@ def _files(reference: str | Path) -> Files:
     """Lists the files by which a voice in a folder is read; empty for other references."""
     patterns = ("*.json", "*.safetensors", "checkpoints/step-*")
     paths = sorted(path for pattern in patterns for path in user_path(reference).glob(pattern))
-    return tuple((path.name, *size_and_time(path)) for path in paths)
+    files = ((path.name, *size_and_time(path)) for path in paths)
+    return tuple(file for file in files if file[1] >= 0)  # training has just deleted the others
 
 
 def _describe(reference: str | Path) -> Description:

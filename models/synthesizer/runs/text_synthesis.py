@@ -150,23 +150,28 @@ def synthesise_texts(
     synthesis: TextSynthesis, texts: Sequence[InputText], settings: Settings
 ) -> None:
     """Synthesises texts into `<output>/single/text-0001.wav` and so on, mode `single`."""
+    voice, named = synthesis.synthesizer, list[InputText]()
+    for text in texts:
+        with naming(text.place):
+            speaker = voice.speakers[voice.speaker_id(text.speaker or settings.speaker)]
+        named.append(text._replace(speaker=speaker.name))
     with opened_results(synthesis.output / SINGLE, TextLine) as results:
-        checked = [_checked(synthesis, text, settings, results) for text in texts]
-        ids = assign_ids(results, checked, settings)
-        named = [text._replace(output=id) for id, text in zip(ids, checked, strict=True)]
-        _synthesise_all(synthesis, named, results, settings)
+        for text in named:
+            _check_text(synthesis, text, settings, results)
+        ids = assign_ids(results, named, settings)
+        items = [text._replace(output=id) for id, text in zip(ids, named, strict=True)]
+        _synthesise_all(synthesis, items, results, settings)
 
 
-def _checked(
+def _check_text(
     synthesis: TextSynthesis, text: InputText, settings: Settings, results: ResultFolder[TextLine]
-) -> InputText:
-    """Names the speaker; refuses a pitch that does not fit, and the output of another text."""
+) -> None:
+    """Refuses a pitch that does not fit a text, and an output that is another text's."""
     voice, slower = synthesis.synthesizer, settings.duration_control
     with naming(text.place):
-        speaker = voice.speakers[voice.speaker_id(text.speaker or settings.speaker)].name
         if text.pitch is not None:
             voice.checked(settings, pitch=text.pitch)
-            names = voice.phone_names(text.text, speaker=speaker, duration_control=slower)
+            names = voice.phone_names(text.text, speaker=text.speaker, duration_control=slower)
             with naming(text.pitch_file):
                 check_length(text.pitch, names)
         line = results.lines.get(text.output)
@@ -177,7 +182,6 @@ def _checked(
                 f"{wav} is there, and not of this text; choose another output, or repeat with"
                 " --overwrite"
             )
-    return text._replace(speaker=speaker)
 
 
 def synthesise_dataset(

@@ -23,8 +23,9 @@ ASSETS = Assets(
 def test_assets_come_back_as_they_were(tmp_path):
     ASSETS.save(tmp_path)
     assert Assets.load(tmp_path) == ASSETS
-    files = {"audio", "vocabulary", "speakers", "stats", "lexicon", "trained_phones"}
-    assert {path.stem for path in tmp_path.iterdir()} == files
+    names = ("audio", "vocabulary", "speakers", "stats", "trained_phones")
+    files = {*(f"{name}.json" for name in names), "lexicon.txt"}
+    assert {path.name for path in tmp_path.iterdir()} == files
 
     replace(ASSETS, lexicon=None).save(tmp_path)  # that of an earlier run is removed
     assert Assets.load(tmp_path).lexicon is None

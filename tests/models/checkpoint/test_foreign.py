@@ -72,6 +72,7 @@ def test_the_newest_checkpoint_and_its_settings_are_fetched(needed, training, ot
     files, weights = needed_files(names)
     assert files == sorted(needed.split())
     assert weights == "" if "audio.json" in files else weights in files
+    assert not weights.endswith((".json", ".yaml", ".yml", ".npy", ".txt", "/checkpoint"))
     assert needed_files(names, for_training=True)[0] == sorted(f"{needed} {training}".split())
 
 

@@ -72,8 +72,11 @@ def test_a_crop_is_a_run_of_phones_with_its_frames():
     frames = [frames for phones, frames in runs if phones == part.phones]
 
     assert len(part.phones) == len(part.durations) == 3
-    assert any(np.array_equal(part.mel, features.mel[:, span]) for span in frames)
-    assert any(np.array_equal(part.f0, features.f0[span]) for span in frames)
+    assert any(
+        np.array_equal(part.mel, features.mel[:, span])
+        and np.array_equal(part.f0, features.f0[span])
+        for span in frames
+    )
 
 
 def test_a_crop_without_frames_is_widened():
