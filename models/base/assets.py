@@ -64,9 +64,11 @@ class Assets:
     def required_vocabulary(self, folder: Path | None = None) -> Vocabulary:
         """Returns the vocabulary of a voice; without one, an InputError names the folder."""
         if self.vocabulary is None:
-            found = f"{'' if folder is None else f'{folder}: '}no {VOCABULARY}, which an acoustic"
-            remedy = "run stage 1 again, or give the folder of an acoustic model"
-            raise InputError(f"{found} model needs to read text; {remedy}")
+            place = "" if folder is None else f"{folder}: "
+            raise InputError(
+                f"{place}no {VOCABULARY}, which an acoustic model needs to read text; "
+                "run stage 1 again, or give the folder of an acoustic model"
+            )
         return self.vocabulary
 
     def save(self, folder: Path) -> None:

@@ -166,9 +166,10 @@ def _add_panels(
     figure = Figure(figsize=(width_in, total_in), dpi=100)
     left, right = MARGIN_IN[0] / width_in, 1 - MARGIN_IN[1] / width_in
     figure.text(left, 1 - 0.06 / total_in, title, va="top", fontsize=9, parse_math=False)
-    n_panels, edges = len(heights_in), (bottom_in / total_in, right, 1 - top_in / total_in)
+    n_panels = len(heights_in)
     grid = figure.subplots(n_panels, sharex=True, squeeze=False, height_ratios=heights_in)
-    figure.subplots_adjust(left, *edges, hspace=gap_in / np.mean(heights_in))
+    figure.subplots_adjust(left, bottom_in / total_in, right, 1 - top_in / total_in)
+    figure.subplots_adjust(hspace=gap_in / np.mean(heights_in))
     panels = list(grid[:, 0])
     for panel in panels:
         panel.tick_params(labelsize=7)
@@ -206,16 +207,18 @@ def _draw_labels(
     centres = (edges[:-1] + edges[1:]) / 2
     link = {"arrowstyle": "-", "linewidth": 0.3, "color": "grey", "shrinkA": 0}
     for phone, centre, row in zip(phones, centres, rows, strict=False):  # fewer names: no room
-        offset = (0, (0.03 + row * LABEL_ROW_IN) * 72)
-        text = panel.annotate(
+        panel.annotate(
             phone,
-            (centre, 1),
-            offset,
-            panel.get_xaxis_transform(),
-            "offset points",
-            link if row else None,
+            xy=(centre, 1),
+            xycoords=panel.get_xaxis_transform(),
+            xytext=(0, (0.03 + row * LABEL_ROW_IN) * 72),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize=LABEL_POINTS,
+            parse_math=False,
+            arrowprops=link if row else None,
         )
-        text.set(ha="center", va="bottom", fontsize=LABEL_POINTS, parse_math=False)
 
 
 def _draw_curve(
@@ -279,12 +282,13 @@ def resynthesis_samples(
     for item, id in enumerate(batch.ids):
         S = int(batch.mel_lengths[item]) * mel.hop_length
         wavs = {"recorded": batch.wav[item, :S], "synthesised": wav_hat[item, :S].float()}
-
-        def draw(id: str = id, wavs: Mapping[str, Tensor] = wavs) -> "Figure":
-            mels = {name: _plain(mel_of(wav[None])[0]) for name, wav in wavs.items()}
-            return plot_mels(mels, title=id, frame_s=mel.frame_s)
-
+        draw = partial(_plot_mels_of, wavs, mel_of, title=id)
         yield Sample(id, {name: wav.cpu() for name, wav in wavs.items()}, {"mels": draw})
+
+
+def _plot_mels_of(wavs: Mapping[str, Tensor], mel_of: MelSpectrogram, *, title: str) -> "Figure":
+    mels = {name: _plain(mel_of(wav[None])[0]) for name, wav in wavs.items()}
+    return plot_mels(mels, title=title, frame_s=mel_of.config.frame_s)
 
 
 def _names(assets: Assets, phone_ids: Tensor) -> list[str]:

@@ -58,7 +58,8 @@ def export_experiment(
     if experiment.exists() and not loading.is_experiment(experiment):
         remedy = "first import a checkpoint of another project by python -m bins.import_checkpoint"
         raise InputError(f"{experiment}: not an experiment; {remedy}")
-    log, model = get_logger(__name__), load_model(experiment)  # damaged ones are not published
+    log = get_logger(__name__)
+    model = load_model(experiment)  # damaged ones are not published
     with new_folder(target) as folder:
         if weights is None:
             shutil.copyfile(model.weights, folder / WEIGHTS)

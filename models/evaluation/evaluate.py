@@ -45,12 +45,12 @@ def evaluate(
     """
     options = options or EvaluationOptions()
     mel, user_models = inputs.preprocess.mel, options.user_models
-    metrics, checks, _ = selection = select_metrics(options)
+    selection = select_metrics(options)
     data = evaluation_set.pair_systems(inputs, options)
     check_applicable(selection, data.items[0], user_models)  # before the long work
     data = evaluation_set.add_references(data, inputs, options)
     transcripts = evaluation_set.transcripts_by_system(data, user_models.transcripts)
-    task = ScoringTask(metrics, mel, checks, user_models, transcripts)
+    task = ScoringTask(selection.metrics, mel, selection.checks, user_models, transcripts)
     scored = _score_all(data.items, task, n_jobs or n_cores(), inputs.preprocess.backend)
     skipped = without_result(scored)
     reasons = {name: skipped[name] for name in data.vocoders}
@@ -63,7 +63,7 @@ def evaluate(
     references = tuple(system for system in reports if system.is_reference)
     items = tuple(item for item in data.items if systems[0].name in item.spoken)
     # without the columns of recordings
-    columns = [c for c in scoring.columns_of(metrics) if c.name in METRICS]
+    columns = [c for c in scoring.columns_of(selection.metrics) if c.name in METRICS]
     comparisons = results.compare(systems, columns)
     evaluation = Evaluation(systems, items, mel, comparisons, data.output, references)
     write_results(evaluation)

@@ -224,7 +224,8 @@ class PassageSynthesizer:
                 get_logger(__name__).warning(
                     "%r: attention failed in every attempt (inference.attention_attempts), the best"
                     " is used: %s; another --seed, a shorter sentence or more training may help",
-                    *(passage.spoken.text, quality.fault),
+                    passage.spoken.text,
+                    quality.fault,
                 )
         return out, attention
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -332,7 +331,8 @@ def warn_if_untrained(speech: Speech, slower: float) -> None:
         get_logger(__name__).warning(
             "%d phones in %.2f s: the model is hardly trained; train it longer, or choose a later"
             " checkpoint",
-            *(n_spoken, seconds),
+            n_spoken,
+            seconds,
         )
 
 
@@ -340,19 +340,27 @@ def join(clauses: Sequence[Speech], wavs: Sequence[np.ndarray]) -> Speech:
     """Joins the clauses of a text and their wavs, (n,) each; scales the whole down if too loud."""
     wav = np.concatenate(wavs)
     gain = limiting_gain(float(np.abs(wav).max(initial=0.0)))
-    joined: dict[str, Any] = {}
-    for name in ("words", "sentences", "phone_names", "out_of_vocabulary", "attention", "marks"):
-        joined[name] = tuple(item for clause in clauses for item in getattr(clause, name))
-    joined["out_of_vocabulary"] = tuple(dict.fromkeys(joined["out_of_vocabulary"]))
-    for name in ("durations", "mel", "f0", "energy"):
-        arrays = [getattr(clause, name) for clause in clauses]
-        is_known = all(array is not None for array in arrays)
-        joined[name] = np.concatenate(arrays, axis=-1) if is_known else None
+    sentences = tuple(sentence for clause in clauses for sentence in clause.sentences)
+    unknown = (word for clause in clauses for word in clause.out_of_vocabulary)
     return replace(
         clauses[0],
-        text=" ".join(sentence.text for sentence in joined["sentences"]),
+        text=" ".join(sentence.text for sentence in sentences),
         normalized=" ".join(clause.normalized for clause in clauses if clause.normalized),
         wav=(wav * gain).astype(np.float32),
+        words=tuple(word for clause in clauses for word in clause.words),
+        sentences=sentences,
+        phone_names=tuple(name for clause in clauses for name in clause.phone_names),
+        durations=np.concatenate([clause.durations for clause in clauses]),
+        mel=np.concatenate([clause.mel for clause in clauses], axis=1),
+        f0=_joined([clause.f0 for clause in clauses]),
+        energy=_joined([clause.energy for clause in clauses]),
+        out_of_vocabulary=tuple(dict.fromkeys(unknown)),
+        attention=tuple(quality for clause in clauses for quality in clause.attention),
+        marks=tuple(mark for clause in clauses for mark in clause.marks),
         gain=gain,
-        **joined,
     )
+
+
+def _joined(curves: Sequence[np.ndarray | None]) -> np.ndarray | None:
+    present = [curve for curve in curves if curve is not None]
+    return np.concatenate(present) if len(present) == len(curves) else None

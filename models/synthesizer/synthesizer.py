@@ -5,7 +5,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, cast, overload
+from typing import Any, NamedTuple, cast, overload
 
 import numpy as np
 import torch
@@ -122,15 +122,18 @@ class Synthesizer:
             reader.load(self.speakers[self._default_id or 0].language)
 
     @overload
-    def __call__(self, text: Text, settings: Given = None, **changes: object) -> Speech: ...  # type: ignore[overload-overlap]
+    def __call__(self, text: Text, settings: Given = None, **changes: Any) -> Speech: ...  # noqa: ANN401
 
     @overload
     def __call__(
-        self, text: Sequence[Text], settings: Given = None, **changes: object
+        self,
+        text: Sequence[Text],
+        settings: Given = None,
+        **changes: Any,  # noqa: ANN401
     ) -> list[Speech]: ...
 
     def __call__(
-        self, text: Text | Sequence[Text], settings: Given = None, **changes: object
+        self, text: Text | Sequence[Text], settings: Given = None, **changes: Any
     ) -> Speech | list[Speech]:
         """Synthesises a text of any length, or each of several.
 
@@ -172,7 +175,10 @@ class Synthesizer:
         return replace(speech, text=spoken, clauses=texts, wav=faded, tag=self.tag)
 
     def generate(
-        self, text: Text | Iterator[str], settings: Given = None, **changes: object
+        self,
+        text: Text | Iterator[str],
+        settings: Given = None,
+        **changes: Any,  # noqa: ANN401
     ) -> SpeechStream:
         """Synthesises a text in pieces of its sentences, for playback that starts at once.
 
@@ -257,7 +263,7 @@ class Synthesizer:
             raise InputError(f"the model has {len(self.speakers)} speakers; choose one ({known})")
         return self._default_id
 
-    def checked(self, settings: Given = None, **changes: object) -> Settings:
+    def checked(self, settings: Given = None, **changes: Any) -> Settings:  # noqa: ANN401
         """Checks settings without a text."""
         if not isinstance(settings, Settings | None):
             raise InputError(f"settings are {settings!r}; expected Settings, or fields by name")

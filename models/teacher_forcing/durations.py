@@ -70,11 +70,11 @@ class VoiceData:
 
     def features(self, id: str) -> Features:
         """Reads the features of an utterance, each word in letters or phones."""
-        return self._items.features(Draw(0, self.store.index_of(id)))
+        return self._items.features(self._draw(id))
 
     def batch(self, ids: Iterable[str]) -> TtsBatch:
         """Makes a batch of utterances, on the voice's device."""
-        items = [self._items[Draw(0, self.store.index_of(id))] for id in ids]
+        items = [self._items[self._draw(id)] for id in ids]
         device = next(self.voice.network.parameters()).device
         return on_device(collate(items, self.voice.mel.log_floor_value), device)
 
@@ -87,6 +87,9 @@ class VoiceData:
                 groups.append([])
             groups[-1].append(id)
         return groups
+
+    def _draw(self, id: str) -> Draw:
+        return Draw(0, self.store.index_of(id))
 
 
 def is_voice(reference: str) -> bool:
@@ -105,8 +108,10 @@ def attention_source(reference: str | Path, folder: Path, path: AttentionPath) -
     """
     voice = load_model(fetch(reference), resolved_device())
     if model_of(voice.config).needs_durations:
-        fault = f"{reference} is a {voice.config.model_type} and has no attention"
-        raise InputError(f"{fault} to take durations from; give a Tacotron 2")
+        raise InputError(
+            f"{reference} is a {voice.config.model_type} and has no attention to take durations"
+            " from; give a Tacotron 2"
+        )
     try:
         # imported voices do not know the name of their speaker
         data = VoiceData(voice, FeatureStore(folder, voice.mel), any_speaker=True)
@@ -179,8 +184,10 @@ def load_joint_aligner(voice: TrainedModel) -> JointAligner:
     """Loads the joint aligner of a voice, on the CPU and in eval mode."""
     section = model_of(voice.config).aligner
     if (aligner := voice.config.preprocess.aligner) != "learned" or section is None:
-        fault = f"{voice.folder}: trained with preprocess.aligner {aligner}, and has no aligner"
-        raise InputError(f"{fault} of its own; give a voice that was trained with learned")
+        raise InputError(
+            f"{voice.folder}: trained with preprocess.aligner {aligner}, and has no aligner of its "
+            "own; give a voice that was trained with learned"
+        )
     tensors = voice.stored(ALIGNER)
     path = voice.folder / f"{ALIGNER}.safetensors"
     if tensors is None:

@@ -105,9 +105,9 @@ class Checkpointer:
                 restore_random_states(randomness[rank] | tensors["random"][rank])
             position = build(Position, plain_tree(plain, path))
         except _FAULTS as error:
-            fault = f"{checkpoint}: {path.name} or another file is damaged, or saved by another"
             raise InputError(
-                f"{fault} model than that of this config ({error!r}); {_REMEDY}"
+                f"{checkpoint}: {path.name} or another file is damaged, or saved by another model"
+                f" than that of this config ({error!r}); {_REMEDY}"
             ) from error
         path = checkpoint / MEASURED
         try:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import torch
@@ -20,10 +20,15 @@ from config.train import TrainConfig
 from models.base.assets import STATS, Assets, Speaker, read_speakers
 from models.training.processes import leave_signals_to_trainer
 from modules.mel import MelConfig
-from preprocessors.manifest import read_splits
+from preprocessors.manifest import Splits, read_splits
 from processors.dataset.batch import TtsBatch, VocoderBatch, collate, collate_vocoder
 from processors.dataset.datasets import FeatureDataset, MelWavDataset, SegmentDataset
-from processors.dataset.generated import GeneratedFeatures, GeneratedRecordings
+from processors.dataset.generated import (
+    FeatureSource,
+    GeneratedFeatures,
+    GeneratedRecordings,
+    RecordingSource,
+)
 from processors.dataset.sampler import Draw, FixedBatches, FrameBudgetSampler, frame_budget
 from processors.dataset.statistics import CorpusStats, corpus_stats
 from processors.dataset.store import FeatureStore, MelWavStore, Store, processed_folder
@@ -40,7 +45,8 @@ _STATS_OF = 200  # utterances of each dataset: more change nothing
 # Datasets by `Draw(epoch, item)`; items of validation are whole utterances.
 TrainingItems = FeatureDataset | SegmentDataset
 ValidationItems = FeatureDataset | MelWavDataset
-Collator = Callable[..., TtsBatch | VocoderBatch]  # makes a batch of a sequence of items
+Collator = Callable[[Sequence[Any]], TtsBatch | VocoderBatch]  # makes a batch of items
+S = TypeVar("S", bound=Store)
 _LONGEST_VALIDATED_S = 10.0  # of each recording of a vocoder: a batch must fit into memory
 
 
@@ -97,9 +103,10 @@ def collect_assets(config: Config) -> Assets:
     if config.train.synthetic_utterances:
         return _generated_assets(config)
     folders, mel, text = dataset_folders(config), config.preprocess.mel, config.preprocess.text
-    stores = _sources(config)  # refuses those of another configuration
     if config.task == "vocoder":
+        _open_stores(config, MelWavStore)  # refuses those of another configuration
         return Assets(mel, speakers=read_speakers(folders))
+    stores = _open_stores(config, FeatureStore)
     phones = set[str]()
     for path in (folder / "phones.json" for folder in folders):
         counts = read_json(path)
@@ -132,26 +139,43 @@ def _generated_assets(config: Config) -> Assets:
     letters = (*string.ascii_lowercase, APOSTROPHE) if text.in_letters else ARPABET
     vocabulary = model_vocabulary(text, letters)
     step = math.ceil(config.train.synthetic_utterances / _STATS_OF)
-    stores = _sources(config, vocabulary)
+    stores = _features_of(config, vocabulary)
     of_stores = (corpus_stats(store, store.ids[::step], config.preprocess) for store in stores)
     stats, phones = reduce(CorpusStats.merge, of_stores), frozenset(vocabulary.symbols[1:])
     return Assets(mel, vocabulary, speakers, stats, trained_phones=phones)
 
 
-def _sources(config: Config, vocabulary: Vocabulary | None = None) -> Sequence[Any]:
-    """Opens utterances or recordings of each dataset, of stage 1 or generated in their place."""
-    names, preprocess, seed = config.dataset, config.preprocess, config.train.random_seed
-    n, mel = config.train.synthetic_utterances, preprocess.mel
-    if n and config.task == "vocoder":
-        return [GeneratedRecordings(name, n, mel, seed=seed) for name in names]
-    if n and vocabulary is not None:
-        symbols = vocabulary.symbols[1:]  # without the padding
-        return [GeneratedFeatures(name, n, preprocess, symbols, seed=seed) for name in names]
-    store_type = MelWavStore if config.task == "vocoder" else FeatureStore
+def _features_of(config: Config, vocabulary: Vocabulary) -> Sequence[FeatureSource]:
+    """Opens the utterances of each dataset, of stage 1 or generated in their place."""
+    preprocess, train = config.preprocess, config.train
+    if not train.synthetic_utterances:
+        return _open_stores(config, FeatureStore)
+    n, symbols = train.synthetic_utterances, vocabulary.symbols[1:]  # without the padding
+    return [
+        GeneratedFeatures(name, n, preprocess, symbols, seed=train.random_seed)
+        for name in config.dataset
+    ]
+
+
+def _recordings_of(config: Config) -> Sequence[RecordingSource]:
+    """Opens the recordings of each dataset, of stage 1 or generated in their place."""
+    n = config.train.synthetic_utterances
+    if not n:
+        return _open_stores(config, MelWavStore)
+    mel, seed = config.preprocess.mel, config.train.random_seed
+    return [GeneratedRecordings(name, n, mel, seed=seed) for name in config.dataset]
+
+
+def _open_stores(config: Config, store_type: type[S]) -> list[S]:
+    mel = config.preprocess.mel
     stores = [store_type(folder, mel) for folder in dataset_folders(config)]
     for store in stores:
-        check_made_with(store.folder, preprocess, config.dataset_path)
+        check_made_with(store.folder, config.preprocess, config.dataset_path)
     return stores
+
+
+def _splits_of(store: FeatureSource | RecordingSource) -> Splits:
+    return read_splits(store.folder) if isinstance(store, Store) else store.split
 
 
 def _trained_phones(store: FeatureStore, id: str, p_arpabet: float) -> Sequence[str]:
@@ -175,35 +199,51 @@ def load_data(
     config: Config, assets: Assets, process: ProcessRank, device: torch.device
 ) -> TrainingData:
     """Opens what stage 1 wrote for training, or generates data (`train.synthetic_utterances`)."""
-    train, text, mel = config.train, config.preprocess.text, assets.mel
-    n_samples, seed = train.cut_mel_frame * mel.hop_length, train.random_seed
-    if config.task == "vocoder" and n_samples < mel.n_fft:
-        fault = f"train.cut_mel_frame {train.cut_mel_frame}: segments of {n_samples} samples are"
-        raise InputError(f"{fault} shorter than a window of {mel.n_fft}; use more frames")
-    stores = _sources(config, assets.vocabulary)
-    splits = [read_splits(s.folder) if isinstance(s, Store) else s.split for s in stores]
-    ids, valid_ids = [split.train for split in splits], [split.valid for split in splits]
-    training: TrainingItems
-    validation: ValidationItems
-    if config.task == "vocoder":
-        training = SegmentDataset(
-            stores,
-            ids,
-            n_frames=train.cut_mel_frame,
-            log_floor=mel.log_floor_value,
-            seed=seed,
-            per_second=[train.segments_per_s.get(name, 0) for name in config.dataset],
+    make = _vocoder_datasets if config.task == "vocoder" else _tts_datasets
+    collator = make_collator(config.task, assets.mel)
+    return data_of(*make(config, assets), collator, config.train, process, device)
+
+
+def _tts_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, ValidationItems]:
+    """Opens the utterances to train and to validate on."""
+    vocabulary = assets.required_vocabulary()
+    stores = _features_of(config, vocabulary)
+    splits = [_splits_of(store) for store in stores]
+    speakers = [speaker.name for speaker in assets.speakers]
+    training = FeatureDataset(
+        stores,
+        [split.train for split in splits],
+        vocabulary,
+        speakers,
+        crop_phones=config.train.crop_phones,
+        p_arpabet=config.preprocess.text.p_arpabet,
+        seed=config.train.random_seed,
+    )
+    valid = [split.valid for split in splits]
+    p_arpabet = config.preprocess.text.certain_p_arpabet
+    return training, FeatureDataset(stores, valid, vocabulary, speakers, p_arpabet=p_arpabet)
+
+
+def _vocoder_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, ValidationItems]:
+    """Opens segments to train on, and recordings to validate on."""
+    n_frames, mel = config.train.cut_mel_frame, assets.mel
+    if n_frames * mel.hop_length < mel.n_fft:
+        raise InputError(
+            f"train.cut_mel_frame {n_frames}: segments of {n_frames * mel.hop_length} samples are "
+            f"shorter than one analysis window of {mel.n_fft}; use more frames"
         )
-        validation = MelWavDataset(stores, valid_ids, longest_s=_LONGEST_VALIDATED_S)
-    else:
-        names = assets.required_vocabulary(), [speaker.name for speaker in assets.speakers]
-        crop, p_arpabet = train.crop_phones, text.p_arpabet
-        training = FeatureDataset(
-            stores, ids, *names, crop_phones=crop, p_arpabet=p_arpabet, seed=seed
-        )
-        validation = FeatureDataset(stores, valid_ids, *names, p_arpabet=text.certain_p_arpabet)
-    collator = make_collator(config.task, mel)
-    return data_of(training, validation, collator, train, process, device)
+    stores = _recordings_of(config)
+    splits = [_splits_of(store) for store in stores]
+    training = SegmentDataset(
+        stores,
+        [split.train for split in splits],
+        n_frames=n_frames,
+        log_floor=mel.log_floor_value,
+        seed=config.train.random_seed,
+        per_second=[config.train.segments_per_s.get(name, 0) for name in config.dataset],
+    )
+    valid = [split.valid for split in splits]
+    return training, MelWavDataset(stores, valid, longest_s=_LONGEST_VALIDATED_S)
 
 
 def global_batch(train: TrainConfig, data: TrainingData) -> tuple[float, float]:
@@ -241,7 +281,9 @@ def data_of(
     )
     shapes = () if sampler.fixed is None else sampler.fixed.shapes
     is_filled = bool(shapes) and isinstance(training, FeatureDataset)  # segments have one length
-    fill = partial(collator, shapes=shapes) if is_filled else collator
+    fill = collator
+    if is_filled:
+        fill = partial(cast("Callable[..., TtsBatch]", collator), shapes=shapes)
     loader = _training_loader(BatchReader(training, fill), sampler, train, device)
     samples = [validation[Draw(0, n)] for n in range(min(train.valid_samples, len(validation)))]
     # of validation; other processes may have one batch more or less

@@ -22,10 +22,24 @@ from utils.logging import get_logger
 # Neither the updates nor the order of the data depend on these, except that learning rate schedules
 # that end with training depend on max_steps and max_epoch.
 _MAY_CHANGE = (
-    *("dataset_path", "inference", "log_dir", "preprocess.backend", "preprocess.corpus.*.licence"),
-    *("preprocess.processed_dir", "preprocess.shard_size", "train.dataloader", "train.init_from"),
-    *("train.keep_*", "train.log_steps", "train.max_bad_steps", "train.max_epoch"),
-    *("train.max_steps", "train.profile", "train.save_steps", "train.score_*", "train.tracker"),
+    "dataset_path",
+    "inference",
+    "log_dir",
+    "preprocess.backend",
+    "preprocess.corpus.*.licence",
+    "preprocess.processed_dir",
+    "preprocess.shard_size",
+    "train.dataloader",
+    "train.init_from",
+    "train.keep_*",
+    "train.log_steps",
+    "train.max_bad_steps",
+    "train.max_epoch",
+    "train.max_steps",
+    "train.profile",
+    "train.save_steps",
+    "train.score_*",
+    "train.tracker",
     "train.valid_*",
 )
 # What may differ between the machines of a run: places, and how a machine loads its data.
@@ -49,9 +63,9 @@ def check_run(folder: Path, config: Config, *, resume: bool, restart: bool) -> N
         for key in sorted(before.keys() | after.keys())
         if before.get(key) != after.get(key) and not _is_one_of(key, may_change)
     ]:
-        remedy = "undo these changes, or train under another --name (with --init_from to start from"
         raise InputError(
-            f"--resume with another config: {'; '.join(changed)}; {remedy} these weights)"
+            f"--resume with another config: {'; '.join(changed)}; undo these changes, or train "
+            "under another --name (with --init_from to start from these weights)"
         )
 
 
@@ -64,9 +78,11 @@ def resumed_history(config: Config, folder: Path, *, resume: bool) -> History:
     history = History.load(folder)
     if history.mels_from != data.mels_from:
         before, now = (origin or "recordings" for origin in (history.mels_from, data.mels_from))
-        fault = f"was trained on mels of {before}, and stage 1 now holds mels of {now}"
-        remedy = "run stage 1 as before (with or without --from_acoustic), or train under another"
-        raise InputError(f"--resume: {folder.name} {fault}; {remedy} --name with --init_from")
+        raise InputError(
+            f"--resume: {folder.name} was trained on mels of {before}, and stage 1 now holds mels"
+            f" of {now}; run stage 1 as before (with or without --from_acoustic), or train under"
+            " another --name with --init_from"
+        )
     return history
 
 

@@ -17,7 +17,7 @@ from models.base.assets import Assets
 from models.base.model import Scaled
 from models.base.task import Task
 from models.checkpoint.foreign import fetch
-from models.checkpoint.loading import INFERENCE_NETWORK, load_model, open_model
+from models.checkpoint.loading import INFERENCE_NETWORK, load_model
 from models.checkpoint.tensors import not_finite
 from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding
 from modules.layers.normalisation import adapt_weight_norm
@@ -87,8 +87,10 @@ def initialise(task: Task[Any], assets: Assets, reference: str | Path) -> Transf
             transfer.dropped += [name for name in rescaled if tensors.pop(name, None) is not None]
         _fill(network, tensors, rows, transfer)
     if not (transfer.reused or transfer.similar):
-        fault = f"this is a {source.config.model_type}, and none of its tensors fits the model of"
-        raise InputError(f"--init_from {reference}: {fault} this config; give one of the same kind")
+        raise InputError(
+            f"--init_from {reference}: this is a {source.config.model_type}, and none of its "
+            "tensors fits the model of this config; give one of the same kind"
+        )
     is_same_model = type(source.network) is type(spoken)
     _log_transfer(transfer, source.folder, "" if is_same_model else source.config.model_type)
     return transfer
@@ -197,31 +199,38 @@ def _log_transfer(transfer: Transfer, folder: Path, other_model: str) -> None:
         _log.warning("%s %s; %s", fault, ", ".join(parts), remedy)
 
 
-def extend_assets(voice_reference: str | None, data: Assets) -> Assets:
-    """Adds the speakers of the training data to the assets of a voice."""
-    if voice_reference is None:
-        remedy = "name it by --init_from"
-        raise InputError(f"train.trained=speakers adds speakers to a trained voice: {remedy}")
-    voice = open_model(voice_reference).assets
-    names = {speaker.name for speaker in voice.speakers}
-    present = [speaker.name for speaker in data.speakers if speaker.name in names]
-    symbols = voice.required_vocabulary().symbols
-    unknown = sorted((data.trained_phones or frozenset()) - set(symbols))
-    fault = ""
+def extend_assets(voice: Assets, data: Assets) -> Assets:
+    """Adds the speakers of the training data to the assets of a voice.
+
+    Raises:
+        InputError: If the voice has another mel definition, lacks phones of the data, has a speaker
+            of the same name already, or no vocabulary or statistics of its speakers.
+    """
     if different := voice.mel.differences(data.mel):
-        fault = f"the voice has another mel: {', '.join(different)} (voice and data); run stage 1"
-        fault += " with the voice's preprocess section"
-    elif unknown:
-        fault = f"the voice has no phones {' '.join(unknown)}; run stage 1 with its"
-        fault += " preprocess.text section, or train all weights (train.trained=all)"
-    elif present:
-        fault = f"{', '.join(present)} is a speaker of the voice already; give the new speaker"
-        fault += " another name (preprocess.corpus.<dataset>.speaker)"
-    if fault or voice.stats is None or data.stats is None:
-        fault = fault or "the voice has no statistics of its speakers"
-        raise InputError(f"train.trained=speakers: {fault}")
-    speakers, stats = (*voice.speakers, *data.speakers), voice.stats.merge(data.stats)
-    return replace(voice, speakers=speakers, stats=stats, trained_phones=data.trained_phones)
+        raise InputError(
+            f"train.trained=speakers: the voice has another mel: {', '.join(different)} (voice and"
+            " data); run stage 1 with the voice's preprocess section"
+        )
+    vocabulary = voice.required_vocabulary()
+    if unknown := sorted((data.trained_phones or frozenset()) - set(vocabulary.symbols)):
+        raise InputError(
+            f"train.trained=speakers: the voice has no phones {' '.join(unknown)}; run stage 1 with"
+            " its preprocess.text section, or train all weights (train.trained=all)"
+        )
+    names = {speaker.name for speaker in voice.speakers}
+    if present := [speaker.name for speaker in data.speakers if speaker.name in names]:
+        raise InputError(
+            f"train.trained=speakers: {', '.join(present)} is a speaker of the voice already; give"
+            " the new speaker another name (preprocess.corpus.<dataset>.speaker)"
+        )
+    if voice.stats is None or data.stats is None:
+        raise InputError("train.trained=speakers: the voice has no statistics of its speakers")
+    return replace(
+        voice,
+        speakers=(*voice.speakers, *data.speakers),
+        stats=voice.stats.merge(data.stats),
+        trained_phones=data.trained_phones,
+    )
 
 
 def train_only_speakers(network: nn.Module, trained: Tensor) -> None:

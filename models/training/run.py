@@ -19,9 +19,9 @@ from models.base.registry import model_of
 from models.base.task import Task
 from models.checkpoint.folders import latest_checkpoint, set_aside, step_of
 from models.checkpoint.history import Card, History, Position, update_card
-from models.checkpoint.loading import CHECKPOINTS, load_assets
+from models.checkpoint.loading import CHECKPOINTS, load_assets, open_model
 from models.training import data as training_data
-from models.training import folder as experiments
+from models.training import folder as run_folder
 from models.training.data import ProcessRank, TrainingData, global_batch
 from models.training.initialisation import extend_assets, initialise, train_only_speakers
 from models.training.observing.backends import TrackedRun, check_backends, open_backends
@@ -38,7 +38,12 @@ from utils.seed import derived_seed, seed_everything
 _log = get_logger(__name__)
 
 # These split weights or gradients in ways of their own.
-_UNSUPPORTED = {DistributedType[name] for name in ("DEEPSPEED", "FSDP", "MEGATRON_LM", "XLA")}
+_UNSUPPORTED = {
+    DistributedType.DEEPSPEED,
+    DistributedType.FSDP,
+    DistributedType.MEGATRON_LM,
+    DistributedType.XLA,
+}
 
 
 class Run(NamedTuple):
@@ -77,15 +82,13 @@ def open_run(
     Everything is checked before the folder of the experiment is changed.
     """
     folder, train = user_path(config.log_dir) / name, config.train
-    experiments.check_run(folder, config, resume=resume, restart=restart)
+    run_folder.check_run(folder, config, resume=resume, restart=restart)
     if not resume:
         init_from = init_from or train.init_from or None
     check_backends(train.trackers, train.valid_samples)
     check_score_metrics(config)
     checkpoint = latest_checkpoint(folder / CHECKPOINTS) if resume else None
-    assets = load_assets(folder) if resume else training_data.collect_assets(config)
-    if train.trained == "speakers" and not resume:
-        assets = extend_assets(init_from, assets)
+    assets = load_assets(folder) if resume else _new_assets(config, init_from)
     accelerator = _make_accelerator(train)
     with ExitStack() as stack:
         stack.callback(accelerator.end_training)
@@ -101,17 +104,17 @@ def open_run(
         process = ProcessRank(accelerator.process_index, accelerator.num_processes)
         data = training_data.load_data(config, assets, process, accelerator.device)
         step = 0 if checkpoint is None else step_of(checkpoint) or 0
-        check_agreement(experiments.shared_facts(config, data.plan, step))
-        history = experiments.resumed_history(config, folder, resume=resume)
+        check_agreement(run_folder.shared_facts(config, data.plan, step))
+        history = run_folder.resumed_history(config, folder, resume=resume)
         assets, history = _initialised(task, config, assets, history, init_from)
         checkpoints = folder / CHECKPOINTS
         if accelerator.is_main_process:
-            experiments.prepare_folder(folder, config, assets, restart=restart)
+            run_folder.prepare_folder(folder, config, assets, restart=restart)
             if checkpoint is not None:
                 set_aside(checkpoints, step)
         accelerator.wait_for_everyone()
-        log = Tracker(folder)
-        run = Run(task, data, train, accelerator, checkpoints, log, resumes=checkpoint)
+        tracker = Tracker(folder)
+        run = Run(task, data, train, accelerator, checkpoints, tracker, resumes=checkpoint)
         if accelerator.is_main_process:
             name = folder.name if folder.is_absolute() else folder.as_posix()
             card = Card(name, config, assets, history)
@@ -126,7 +129,7 @@ def _observed(run: Run, folder: Path, card: Card, step: int) -> Iterator[Run]:
     """Adds tracker, model card and scores to a run; closes the tracker's logs after the block."""
     config, data = card.config, run.data
     utterances, frames = global_batch(config.train, data)
-    facts = experiments.flat_config(config)
+    facts = run_folder.flat_config(config)
     facts |= {"utterances_per_update": utterances, "frames_per_update": frames}
     tracked = TrackedRun(folder, facts, card.assets.mel.sample_rate, step)
     with open_backends(config.train.trackers, tracked) as backends:
@@ -135,6 +138,18 @@ def _observed(run: Run, folder: Path, card: Card, step: int) -> Iterator[Run]:
             write_card=partial(update_card, folder, card),
             scoring=build_scoring(config, data),
         )
+
+
+def _new_assets(config: Config, init_from: str | None) -> Assets:
+    """Returns the assets of a new run: of its data, or of a voice and its new speakers."""
+    assets = training_data.collect_assets(config)
+    if config.train.trained == "all":
+        return assets
+    if init_from is None:
+        raise InputError(
+            "train.trained=speakers adds speakers to a trained voice: name it by --init_from"
+        )
+    return extend_assets(open_model(init_from).assets, assets)
 
 
 def _initialised(

@@ -72,7 +72,8 @@ class Trainer:
         if decay := config.ema_decay:
             spoken = task.networks[task.exported]
             average = WeightAverage(spoken, decay, warmup=config.ema_warmup)
-        self._average, updater = average, self._updater
+        self._average = average
+        updater = self._updater
         self.checkpointer = Checkpointer(run, updater.optimizers, updater.scaler, average)
         self._observer = Observer(run, average.in_network if average else nullcontext)
         self._bad_in_a_row = 0

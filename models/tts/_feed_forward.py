@@ -136,8 +136,9 @@ class FeedForwardNetwork(nn.Module):
             phones, contours_hat[name] = contour(phones, contours[name], mask, speaker_ids, source)
         frames = regulate(phones, durations, frame_mask.shape[1])  # (B, T, H)
         for name, contour in self._contours("frame"):
-            given = contours[name], frame_mask, speaker_ids, None
-            frames, contours_hat[name] = contour(frames, *given)
+            frames, contours_hat[name] = contour(
+                frames, contours[name], frame_mask, speaker_ids, None
+            )
         voice = interpolate_unvoiced(f0, mel_lengths)  # (B, T)
         residual_l1 = None
         if self.f0_residual is not None:
@@ -202,8 +203,9 @@ class FeedForwardNetwork(nn.Module):
             ValueError: For several speakers without speaker_ids, for pitch with pitch_transform or
                 not in Hz, and for controls that the network lacks.
         """
-        self._check(pitch, pitch_transform, steps, temperature)
+        _check_pitch(pitch, pitch_transform)
         self._check_energy(energy, energy_control)
+        self._check_flow(steps, temperature)
         speaker_ids = resolve_speakers(speaker_ids, self.n_speakers, phone_lengths)
         mask = length_mask(phone_lengths, phone_ids.shape[1])
         if pitch is not None:
@@ -235,14 +237,16 @@ class FeedForwardNetwork(nn.Module):
         source = prosody if self.contours_read_prosody else None
         values: dict[str, Tensor] = {}
         for name, contour in self._contours("phone"):
-            given = mask, durations, speakers, asked[name], source
-            phones, values[name] = contour.infer(phones, *given)
+            phones, values[name] = contour.infer(
+                phones, mask, durations, speakers, asked[name], source
+            )
         frame_mask = length_mask(durations.sum(dim=1))
         T = frame_mask.shape[1]
         frames = regulate(phones, durations, T)  # (B, T, H)
         for name, contour in self._contours("frame"):
-            given = frame_mask, durations, speakers, asked[name], None
-            frames, values[name] = contour.infer(frames, *given)
+            frames, values[name] = contour.infer(
+                frames, frame_mask, durations, speakers, asked[name], None
+            )
         f0 = self.pitch.per_frame(values["pitch"], durations, T, asked["pitch"])  # (B, T)
         if self.f0_residual is not None:
             f0 = self.f0_residual.applied(frames, f0, durations, frame_mask)
@@ -318,16 +322,19 @@ class FeedForwardNetwork(nn.Module):
     def _check_energy(self, energy: Tensor | None, control: float | Tensor) -> None:
         """Refuses what a network without such an energy cannot follow."""
 
-    def _check(
-        self, pitch: Tensor | None, transform: PitchTransform | None, *flow: float | Tensor | None
-    ) -> None:
-        """Refuses pitch that is not in Hz, or comes with a transform, and controls of no flow."""
-        if pitch is not None:
-            wrong = pitch[~(pitch.isfinite() & (pitch >= 0))]
-            if len(wrong) > 0:
-                raise ValueError(f"pitch holds {wrong[0].item():g}; expected Hz, 0 where unvoiced")
-            if transform is not None:
-                raise ValueError("pitch_transform acts on predicted pitch; leave it or pitch out")
-        for name, value in zip(("steps", "temperature"), flow, strict=True):
+    def _check_flow(self, steps: int | None, temperature: float | Tensor | None) -> None:
+        """Refuses controls of a flow in a network without it."""
+        for name, value in (("steps", steps), ("temperature", temperature)):
             if value is not None and name not in self.controls:
                 raise ValueError(f"this voice has no control of {name}; leave it out")
+
+
+def _check_pitch(pitch: Tensor | None, transform: PitchTransform | None) -> None:
+    """Refuses given pitch, (B, N), that is not in Hz, or comes with a transform of predictions."""
+    if pitch is None:
+        return
+    wrong = pitch[~(pitch.isfinite() & (pitch >= 0))]
+    if len(wrong) > 0:
+        raise ValueError(f"pitch holds {wrong[0].item():g}; expected Hz, 0 where unvoiced")
+    if transform is not None:
+        raise ValueError("pitch_transform acts on predicted pitch; leave it or pitch out")

@@ -83,6 +83,11 @@ def inputs_of_config(
 def _inputs(config: Config, folders: Sequence[Path], recordings: Path | None) -> EvaluationInputs:
     """Builds the inputs; unknown speakers get the common language of the datasets, if any."""
     languages = {config.preprocess.corpus_of(name).language for name in config.dataset}
-    common = {"": languages.pop()} if len(languages) == 1 else {}
-    inputs = EvaluationInputs(tuple(folders), config.preprocess, recordings, common, config.dataset)
-    return replace(inputs, inference=config.inference)
+    return EvaluationInputs(
+        tuple(folders),
+        config.preprocess,
+        recordings,
+        languages={"": languages.pop()} if len(languages) == 1 else {},
+        datasets=config.dataset,
+        inference=config.inference,
+    )

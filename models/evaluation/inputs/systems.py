@@ -47,9 +47,10 @@ def read_system_files(folder: Path) -> list[SystemFile]:
     if not path.is_file():
         if folder.is_dir() and any(file.suffix.lower() in SUFFIXES for file in folder.iterdir()):
             return sound_files(folder)
-        others = f"that stage 3 did not write, files that end in {', '.join(SUFFIXES)} are scored"
-        remedy = f"run stage 3, or correct --infer_output_dir; of a folder {others}"
-        raise InputError(f"{path} is missing: {remedy}")
+        raise InputError(
+            f"{path} is missing: run stage 3, or correct --infer_output_dir; of a folder that "
+            f"stage 3 did not write, files that end in {', '.join(SUFFIXES)} are scored"
+        )
     try:
         files = [_system_file(folder, row) for row in results.read_rows(folder)]
     except TypeError as error:
@@ -108,9 +109,11 @@ def vocoder_of(folder: Path, files: Sequence[SystemFile]) -> str:
     """Returns the name of the vocoder of all files; empty if unknown."""
     vocoder, *others = sorted({file.vocoder for file in files})
     if others:
-        fault = f"{folder} holds files of several vocoders: {', '.join([vocoder, *others])}"
-        remedy = "choose some by --infer_dataset and --infer_testing_set (mode batch), or run"
-        raise InputError(f"{fault}; {remedy} stage 3 with --overwrite")
+        raise InputError(
+            f"{folder} holds files of several vocoders: {', '.join([vocoder, *others])}; choose "
+            "some by --infer_dataset and --infer_testing_set (mode batch), or run stage 3 with"
+            " --overwrite"
+        )
     return vocoder
 
 

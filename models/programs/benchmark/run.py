@@ -289,9 +289,9 @@ def _with(options: Options, setting: str) -> Options:
         return replace(options, threads=int(value))
     if key == "lengths" and value in ("new", "repeated"):
         return replace(options, lengths=value)
-    choices = "precision=..., threads=N, lengths=new, lengths=repeated, or a key of the"
     raise InputError(
-        f"--compare {setting}: expected {choices} configuration such as train.optimizer=lamb"
+        f"--compare {setting}: expected precision=..., threads=N, lengths=new, lengths=repeated, or"
+        " a key of the configuration such as train.optimizer=lamb"
     )
 
 

@@ -167,9 +167,10 @@ def _add(answers: Answers, row: Sequence[str], key: Key) -> None:
         raise InputError(f"these are results of the test {test!r}, the key is of {key.id!r}")
     numbers = map(str, range(1, len(key.trials) + 1))
     if trial not in numbers or answer not in [*ANSWERS[key.kind]]:
-        expected = f"a trial from 1 to {len(key.trials)} and an answer of"
-        choices = ", ".join(ANSWERS[key.kind])
-        raise InputError(f"trial {trial!r}, answer {answer!r}; expected {expected} {choices}")
+        raise InputError(
+            f"trial {trial!r}, answer {answer!r}; expected a trial from 1 to {len(key.trials)} and"
+            f" an answer of {', '.join(ANSWERS[key.kind])}"
+        )
     if (listener, int(trial)) in answers:
         remedy = "give each file once, and each listener another name"
         raise InputError(f"{listener!r} has answered trial {trial} before; {remedy}")

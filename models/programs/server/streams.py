@@ -6,10 +6,10 @@ Assistant asks for speech over TCP; a text may also come whole.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import anyio
 from starlette.websockets import WebSocket
@@ -39,14 +39,19 @@ from utils.logging import get_logger
 _FIRST = '{"type": "session.config", "voice": "..."} first'
 _EXPECTED = '{"type": "input.text", "text": "..."} or {"type": "input.done"}'
 Address = tuple[str, int]  # host and port
-# of a request, after a `pause` between sentences or without: its sound, in its format
-Speak = Callable[..., AsyncIterator[bytes]]
 _SOUND: dict[str, Any] = {"rate": FORMATS["pcm"].rates[0], "width": 2, "channels": 1}
 _ORIGIN: dict[str, Any] = {
     "attribution": Attribution("Arion", ""),
     "installed": True,
     "version": __version__,
 }
+
+
+class Speak(Protocol):
+    """Speaks a request, after a pause between sentences or without."""
+
+    def __call__(self, request: SpeechRequest, *, pause: bool = False) -> AsyncIterator[bytes]:
+        """Yields the sound in the format of the request."""
 
 
 class SessionConfig(SpeechRequest):
@@ -63,17 +68,21 @@ class SessionConfig(SpeechRequest):
     split_granularity: Literal["sentence"] = "sentence"
 
 
-class StreamedText(SentenceStream):
+class StreamedText:
     """The sentences of a text in parts, which may be as long as that of a request."""
 
-    _n_characters = 0
+    def __init__(self) -> None:
+        self._stream = SentenceStream()
+        self._n_characters = 0
 
-    def add(self, part: str) -> list[str]:
-        """Returns the sentences that a part of the text completes."""
-        self._n_characters += len(part)
+    def add(self, text: str | None) -> list[str]:
+        """Returns the sentences that a part of the text, or its end (None), completes."""
+        if text is None:
+            return self._stream.rest()
+        self._n_characters += len(text)
         if self._n_characters > MAX_CHARACTERS:
             raise ApiError(400, f"input: more than {MAX_CHARACTERS} characters", param="input")
-        return super().add(part)
+        return self._stream.add(text)
 
 
 async def speak_stream(
@@ -96,7 +105,7 @@ async def speak_stream(
     text: str | None = ""
     while text is not None:
         text = _text(await _message(socket))
-        for sentence in sentences.rest() if text is None else sentences.add(text):
+        for sentence in sentences.add(text):
             about = {"sentence_index": n_sentences, "sentence_text": sentence}
             start = {"type": "audio.start", **about, "format": config.response_format}
             await socket.send_json({**start, "sample_rate": rate})
@@ -226,7 +235,7 @@ class _Handler(AsyncEventHandler):
         elif tts.SynthesizeChunk.is_type(event.type) and self._text is not None:
             await self._say_all(self._text.add(tts.SynthesizeChunk.from_event(event).text))
         elif tts.SynthesizeStop.is_type(event.type) and self._text is not None:
-            await self._say_all(self._text.rest())
+            await self._say_all(self._text.add(None))
             self._text = None
             await self._send(tts.SynthesizeStopped())
 

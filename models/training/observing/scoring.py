@@ -68,9 +68,13 @@ class PeriodicScoring:
         try:
             for batch, recorded in self.utterances:
                 if rows and time.monotonic() - start > self.seconds:
-                    scored = f"{len(rows)} of {len(self.utterances)} utterances; the others are"
-                    enough = f"scores: train.score_seconds {self.seconds:g} is enough for {scored}"
-                    _log.info("%s left out for the rest of this run", enough)
+                    _log.info(
+                        "scores: train.score_seconds %g is enough for %d of %d utterances; the"
+                        " others are left out for the rest of this run",
+                        self.seconds,
+                        len(rows),
+                        len(self.utterances),
+                    )
                     self.utterances = self.utterances[: len(rows)]
                     break
                 is_copy = isinstance(batch, VocoderBatch)

@@ -225,7 +225,8 @@ class Decoder(nn.Module):
         The memory is encoded phones, (B, N, H), 0 for padding. Without masks, dropout of the prenet
         is drawn from the global generator, as in training.
         """
-        (B, T, _), r, dropout = mel.shape, self.config.n_frames_per_step, self.config.frame_dropout
+        B, T, _ = mel.shape
+        r, dropout = self.config.n_frames_per_step, self.config.frame_dropout
         # the last frame of the step before each, zeros first, (B, K, M)
         frames = F.pad(mel[:, r - 1 :: r], (0, 0, 1, 0))[:, : -(-T // r)]
         if self.training and dropout > 0:
@@ -235,14 +236,14 @@ class Decoder(nn.Module):
         if torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.bfloat16:
             dtype = torch.bfloat16
         with torch.autocast(device, enabled=False):
-            inputs = prenet.float(), memory.float(), phone_mask
-            queries, contexts, weights = self._attend(*inputs, dtype)
-            hidden = self._decode(torch.cat((queries, contexts), dim=2), dtype)  # (K, B, L)
-        features = torch.cat((hidden, contexts), dim=2).transpose(0, 1)  # (B, K, L + H)
+            read = self._attend(prenet.float(), memory.float(), phone_mask, dtype)
+            inputs = torch.cat((read.hidden, read.contexts), dim=2)  # (K, B, L + H)
+            hidden = self._decode(inputs, dtype)  # (K, B, L)
+        features = torch.cat((hidden, read.contexts), dim=2).transpose(0, 1)  # (B, K, L + H)
         return DecoderOutput(
             self.mel_linear(features).unflatten(2, (r, self.n_mels)).flatten(1, 2)[:, :T],
             self.gate_linear(features).squeeze(2).repeat_interleave(r, dim=1)[:, :T],
-            weights.transpose(0, 1).repeat_interleave(r, dim=1)[:, :T],
+            read.weights.transpose(0, 1).repeat_interleave(r, dim=1)[:, :T],
         )
 
     def run_prenet(self, frames: Tensor, masks: PrenetMasks | None) -> Tensor:
@@ -258,8 +259,8 @@ class Decoder(nn.Module):
 
     def _attend(
         self, prenet: Tensor, memory: Tensor, phone_mask: Tensor, dtype: torch.dtype
-    ) -> Iterator[Tensor]:
-        """Runs the first loop: queries (K, B, L), contexts (K, B, H), attention (K, B, N)."""
+    ) -> "_Reading":
+        """Runs the first loop: prenet (B, K, P), memory (B, N, H), mask (B, N)."""
         (B, N, H), P = memory.shape, prenet.shape[2]
         lstm, dropout = self.attention_lstm, self.config.attention_dropout
         recurrence = StepLinear(torch.cat((lstm.weight_ih[:, P:], lstm.weight_hh), dim=1), dtype)
@@ -279,7 +280,7 @@ class Decoder(nn.Module):
             context = context_offset + mixture(weights)
             past = torch.stack((weights, past[:, 1] + weights), dim=1)
             steps.append((hidden, context, weights))
-        return map(torch.stack, zip(*steps, strict=True))
+        return _Reading(*(torch.stack(values) for values in zip(*steps, strict=True)))
 
     def _decode(self, inputs: Tensor, dtype: torch.dtype) -> Tensor:
         """Runs the second loop: (K, B, L + H) -> hidden states (K, B, L)."""
@@ -292,6 +293,14 @@ class Decoder(nn.Module):
             hidden = drop(hidden, dropout, self.training)
             states.append(hidden)
         return torch.stack(states)
+
+
+class _Reading(NamedTuple):
+    """What the first loop finds in every step."""
+
+    hidden: Tensor  # of the attention LSTM, (K, B, L)
+    contexts: Tensor  # (K, B, H)
+    weights: Tensor  # (K, B, N)
 
 
 def _gates(inputs: Tensor, weight: Tensor, lstm: nn.LSTMCell, dtype: torch.dtype) -> Tensor:

@@ -168,7 +168,8 @@ class FreeVGLTask:
 
     def training_step(self, batch: VocoderBatch) -> Iterator[Update]:
         """Yields the update of the discriminators, if there are any, then that of the network."""
-        gain, floor = self._random_gains(batch.wav), self._mel.config.log_floor_value
+        gain = self._random_gains(batch.wav)  # (B, 1)
+        floor = self._mel.config.log_floor_value
         mel = self._blur((batch.mel + gain.log()[:, :, None]).clamp(min=floor))
         spectra = self.spectra(mel, batch.wav * gain, edge=self._edge)
         if "discriminator" not in self.networks:
@@ -195,8 +196,7 @@ class FreeVGLTask:
         """Computes the L1 of log magnitudes, of magnitudes relative to the frame, and of mels."""
         log_magnitude_hat, magnitude, _ = spectra
         mel_of, magnitude_hat = self._mel.to(magnitude.device), log_magnitude_hat.exp()
-        audible = magnitude.clamp(min=math.exp(_QUIET)).log()
-        log_distance = (log_magnitude_hat.clamp(min=_QUIET) - audible).abs()
+        log_distance = (log_magnitude_hat.clamp(min=_QUIET) - _audible_log(magnitude)).abs()
         level = magnitude.sum(dim=1, keepdim=True) + 0.1  # silent frames weigh less
         linear_distance = (magnitude_hat - magnitude).abs().sum(dim=1, keepdim=True) / level
         mel_distance = (mel_of.log_mel(magnitude_hat) - mel_of.log_mel(magnitude)).abs()
@@ -271,13 +271,17 @@ def _convolve(signals: Tensor, kernels: Tensor) -> Tensor:
     return F.conv1d(padded, kernels[:, None], groups=len(kernels))
 
 
+def _audible_log(magnitude: Tensor) -> Tensor:
+    return magnitude.clamp(min=math.exp(_QUIET)).log()
+
+
 def _images(spectra: Spectra) -> tuple[Tensor, Tensor]:
     """Makes images for the discriminators: recorded and predicted, (B, 2, K, T) each.
 
     The second channel of both is the level of the mel bands.
     """
     mel = spectra.log_spread.clamp(min=_QUIET)
-    recorded = spectra.magnitude.clamp(min=math.exp(_QUIET)).log()
+    recorded = _audible_log(spectra.magnitude)
     predicted = spectra.log_magnitude_hat.clamp(min=_QUIET)
     return torch.stack([recorded, mel], dim=1), torch.stack([predicted, mel], dim=1)
 

@@ -39,8 +39,15 @@ from modules.layers.normalisation import spectral_norm
 from modules.mel import MelConfig
 from processors.dataset.batch import VocoderBatch
 
-# kernel, stride and groups of each
-_SCALE_LAYERS = ((15, 1, 1), (41, 2, 4), (41, 2, 16), *[(41, 4, 16)] * 2, (41, 1, 16), (5, 1, 1))
+_SCALE_LAYERS = (  # kernel, stride, groups
+    (15, 1, 1),
+    (41, 2, 4),
+    (41, 2, 16),
+    (41, 4, 16),
+    (41, 4, 16),
+    (41, 1, 16),
+    (5, 1, 1),
+)
 
 
 class ScaleDiscriminator(SubDiscriminator):
