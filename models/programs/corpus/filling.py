@@ -20,14 +20,14 @@ from models.programs.corpus.recognition import Piece, find_pieces
 from models.programs.corpus.texts import SourceText
 
 _LONGEST_GAP_S = 60.0
-_MOST_SENTENCES = 5  # of a long text, next to each of the clips around it
-_AROUND_S = 30.0
+_MOST_SENTENCES = 5  # next to each of the clips around a gap, that are tried
+_AROUND_S = 30.0  # before and after a gap: the level of its sound is relative to this speech
 _PAUSE_S = 0.06  # between noise and speech; clips are cut at longer ones
-_SAME_S = 0.05  # edges of sound and of recognised words that are as near are one
-_TOLERANCE = 0.45  # of the logarithm of a duration relative to the usual pace
-_PREFERENCE = 0.1  # less, for each sentence, and for each end of the gap that is reached
+_SAME_S = 0.05  # edges that are closer count as one
+_TOLERANCE = 0.45  # the largest |log(duration / usual duration)| of a candidate
+_PREFERENCE = 0.1  # for each sentence of a candidate, and for each end of the gap that it reaches
 _MOST_TRIES = 16
-_SHORTEST_REST_S = 0.3  # of what is left out next to a clip
+_SHORTEST_REST_S = 0.3  # of what a new clip leaves of another; less overlap moves only its edge
 
 
 class Sentence(NamedTuple):
@@ -62,7 +62,7 @@ def find_gaps(clips: Sequence[CorpusClip], source: SourceText, seconds: float) -
 
 
 def _sentences(source: SourceText, first: int, past: int) -> Iterator[Sentence]:
-    """Yields the sentences of words, of many only those next to the clips."""
+    """Yields the sentences of words `first` to `past`; of a long text those next to the clips."""
     ends = [m + 1 for m in range(first, past - 1) if not source.words[m].cut_cost]
     spans = list(zip([first, *ends], [*ends, past], strict=True))
     if len(spans) > 2 * _MOST_SENTENCES:
@@ -72,8 +72,8 @@ def _sentences(source: SourceText, first: int, past: int) -> Iterator[Sentence]:
         yield Sentence(start, end - 1, source.between(start, end - 1), n_phones)
 
 
-def pace_of(clips: Sequence[CorpusClip], source: SourceText) -> float:
-    """Returns the seconds of a phone, in clips that fit."""
+def mean_phone_s(clips: Sequence[CorpusClip], source: SourceText) -> float:
+    """Returns the mean duration of a phone, in seconds, in clips that fit."""
     good = [clip for clip in clips if not clip.reason]
     words = chain.from_iterable(source.words[c.text_first : c.text_last + 1] for c in good)
     return sum(c.end_s - c.start_s for c in good) / sum(len(word.phones) for word in words)
@@ -84,16 +84,26 @@ class Filler:
     """Finds clips in gaps; may be sent to other processes."""
 
     checker: Checker
-    pace_s: float  # of a phone
+    phone_s: float  # usual duration of a phone
 
     def __call__(self, _key: str, gaps: Sequence[Gap]) -> list[CorpusClip]:
         """Returns the clips that were found in gaps."""
         return [clip for gap in gaps for clip in self._fill(gap)]
 
     def _fill(self, gap: Gap) -> Iterator[CorpusClip]:
-        for candidate in self._candidates(gap)[:_MOST_TRIES]:
+        sounds = self._sounds(gap)
+        for candidate in self._candidates(gap, sounds)[:_MOST_TRIES]:
             clip = self.checker.align(candidate)
             if not clip.reason and clip.end_s - clip.start_s >= SHORTEST_S:
+                # no margin within a sound that goes on beyond the clip, which is noise
+                sound_ends = (
+                    min(s.end_s, clip.start_s) for s in sounds if s.start_s < clip.start_s
+                )
+                sound_starts = (max(s.start_s, clip.end_s) for s in sounds if s.end_s > clip.end_s)
+                clip = clip._replace(
+                    room_start_s=max(sound_ends, default=gap.start_s),
+                    room_end_s=min(sound_starts, default=gap.end_s),
+                )
                 before = tuple(s for s in gap.sentences if s.last < clip.text_first)
                 after = tuple(s for s in gap.sentences if s.first > clip.text_last)
                 yield from self._fill(gap._replace(end_s=clip.start_s, sentences=before))
@@ -101,9 +111,8 @@ class Filler:
                 yield from self._fill(gap._replace(start_s=clip.end_s, sentences=after))
                 return
 
-    def _candidates(self, gap: Gap) -> list[CorpusClip]:
+    def _candidates(self, gap: Gap, sounds: Sequence[Piece]) -> list[CorpusClip]:
         """Returns runs of sentences in stretches of sound, the most likely first."""
-        sounds = self._sounds(gap)
         starts = _edges(gap, [s.start_s for s in sounds], [c.start_s for c in gap.left_out])
         ends = _edges(gap, [s.end_s for s in sounds], [c.end_s for c in gap.left_out])
         runs = list(_runs(gap.sentences))
@@ -111,16 +120,17 @@ class Filler:
         for start_s, end_s in product(starts, ends):
             if not SHORTEST_S <= end_s - start_s <= LONGEST_S:
                 continue
-            room_start_s = max((s.end_s for s in sounds if s.end_s <= start_s), default=gap.start_s)
-            room_end_s = min((s.start_s for s in sounds if s.start_s >= end_s), default=gap.end_s)
+            # the aligner may find a word in the noise before or after recognised ones
+            sound_ends = (s.end_s for s in sounds if s.end_s <= start_s)
+            sound_starts = (s.start_s for s in sounds if s.start_s >= end_s)
+            rooms = max(sound_ends, default=gap.start_s), min(sound_starts, default=gap.end_s)
             n_ends = (start_s == starts[0]) + (end_s == ends[-1])
             for run in runs:
-                usual_s = self.pace_s * sum(sentence.n_phones for sentence in run)
+                usual_s = self.phone_s * sum(sentence.n_phones for sentence in run)
                 distance = abs(log((end_s - start_s) / usual_s))
                 if distance < _TOLERANCE:
                     text = " ".join(sentence.text for sentence in run)
                     words = run[0].first, run[-1].last
-                    rooms = room_start_s, room_end_s
                     clip = CorpusClip(gap.recording, start_s, end_s, text, 0.0, "", *rooms, *words)
                     ranked.append((distance - _PREFERENCE * (len(run) + n_ends), clip))
         return [clip for _, clip in sorted(ranked)]
@@ -156,22 +166,28 @@ def _runs(sentences: Sequence[Sentence]) -> Iterator[Sequence[Sentence]]:
 
 
 def with_filled(clips: Sequence[CorpusClip], filled: Sequence[CorpusClip]) -> list[CorpusClip]:
-    """Returns clips with those that were found between them, in order.
-
-    What is left out next to them has no words of the text.
-    """
+    """Returns clips with those that were found between them, in order."""
     remaining = list(clips)
-    for found in filled:
-        remaining = [rest for clip in remaining for rest in _outside(clip, found)]
+    for new_clip in filled:
+        remaining = [part for clip in remaining for part in _beside(clip, new_clip)]
     return sorted([*remaining, *filled], key=lambda clip: clip.start_s)
 
 
-def _outside(clip: CorpusClip, found: CorpusClip) -> Iterator[CorpusClip]:
-    """Yields what a clip that was found leaves of another."""
-    if not clip.reason or found.end_s <= clip.start_s or clip.end_s <= found.start_s:
-        yield clip
+def _beside(clip: CorpusClip, new_clip: CorpusClip) -> Iterator[CorpusClip]:
+    """Yields the parts of a clip that a new one does not cover, whose margins end at it.
+
+    A clip that was left out keeps its text and reason if hardly any of it is covered.
+    """
+    overlap_s = min(clip.end_s, new_clip.end_s) - max(clip.start_s, new_clip.start_s)
+    if overlap_s < _SHORTEST_REST_S:
+        if clip.start_s < new_clip.start_s:
+            end_s = min(clip.end_s, new_clip.start_s)
+            yield clip._replace(end_s=end_s, room_end_s=min(clip.room_end_s, new_clip.start_s))
+        else:
+            start_s = max(clip.start_s, new_clip.end_s)
+            room_start_s = max(clip.room_start_s, new_clip.end_s)
+            yield clip._replace(start_s=start_s, room_start_s=room_start_s)
         return
-    spans = (clip.start_s, found.start_s), (found.end_s, clip.end_s)
-    for start_s, end_s in spans:
+    for start_s, end_s in ((clip.start_s, new_clip.start_s), (new_clip.end_s, clip.end_s)):
         if end_s - start_s >= _SHORTEST_REST_S:
             yield CorpusClip(clip.recording, start_s, end_s, "", 100.0, reason_for(100.0))

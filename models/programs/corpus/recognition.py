@@ -35,7 +35,7 @@ from processors.records import TimedWord
 from utils.files import read_text, write_text
 
 _BLOCK_S = 300.0  # the level of speech may change during hours
-PAUSE_S = 0.2  # longer than the closures of plosives
+_PAUSE_S = 0.2  # longer than the closures of plosives
 _SHORTEST_FRAMES = 10  # of a piece: clicks are shorter
 _MARGIN_S = 0.15  # of silence around a piece: words may begin and end softly
 _DISCOUNT = 0.7  # of each count, for what the text does not have
@@ -53,7 +53,7 @@ class Piece(NamedTuple):
     end_s: float
 
 
-def find_pieces(pcm: np.ndarray, pause_s: float = PAUSE_S) -> list[Piece]:
+def find_pieces(pcm: np.ndarray, pause_s: float = _PAUSE_S) -> list[Piece]:
     """Finds sound between pauses by its level over 50 ms, in 16-bit samples, (S,).
 
     Levels are relative to speech and noise of each five minutes. Longer pieces than

@@ -14,7 +14,7 @@ import soxr
 from models.programs.corpus import recognition
 from models.programs.corpus.checking import LEAST_S, Checker
 from models.programs.corpus.clips import MARGIN_S, RATE, CorpusClip, write_left_out, write_page
-from models.programs.corpus.filling import Filler, find_gaps, pace_of, with_filled
+from models.programs.corpus.filling import Filler, find_gaps, mean_phone_s, with_filled
 from models.programs.corpus.matching import MAX_MISFIT, Matcher
 from models.programs.corpus.texts import SourceText
 from preprocessors.audio_folder import recording_id
@@ -125,7 +125,8 @@ class CorpusWriter:
                 checked = self._in_chunks(checker, clips, lengths[recording.id], bar)
                 source = self.sources.get(recording.id)
                 if source is not None and checker.has_model:
-                    checked = self._filled(checker, checked, source, lengths[recording.id], bar)
+                    seconds = soundfile.info(recording.audio).duration
+                    checked = self._filled(checker, checked, source, seconds, bar)
                 self._write_clips(recording, checked)
 
     def _filled(
@@ -140,7 +141,7 @@ class CorpusWriter:
         gaps = [*find_gaps(clips, source, seconds)]
         if not gaps:
             return clips
-        filler = Filler(checker, pace_of(clips, source))
+        filler = Filler(checker, mean_phone_s(clips, source))
         return with_filled(clips, self._in_chunks(filler, gaps, 0, bar))
 
     def _path(self, recording: str, name: str) -> Path:

@@ -5,7 +5,7 @@ import pytest
 
 from config.text import TextConfig
 from models.programs.corpus.clips import CorpusClip
-from models.programs.corpus.filling import Filler, Gap, find_gaps, pace_of, with_filled
+from models.programs.corpus.filling import Filler, Gap, find_gaps, mean_phone_s, with_filled
 from models.programs.corpus.texts import source_of
 from processors.text.frontend import TextFrontend
 
@@ -45,7 +45,7 @@ def test_sentence_that_was_not_recognised_is_found_by_the_aligner(checker, recor
     source, clips, hidden, seconds = recording
     gaps = list(find_gaps(clips, source, seconds))
     assert [s.text for s in gaps[0].sentences][-1] == "Nobody reads this."
-    (found,) = Filler(checker, pace_of(clips, source))("", gaps)
+    (found,) = Filler(checker, mean_phone_s(clips, source))("", gaps)
     assert found.text == hidden.text
     assert (found.text_first, found.text_last) == (hidden.text_first, hidden.text_last)
     assert found.start_s == pytest.approx(hidden.start_s + 0.1, abs=0.15)
@@ -54,13 +54,33 @@ def test_sentence_that_was_not_recognised_is_found_by_the_aligner(checker, recor
     assert [clip.reason == "" for clip in filled] == [True, False, True, True]
     assert filled[1].end_s == found.start_s
     assert (filled[1].text, filled[1].text_first) == ("", -1)
+    assert filled[0].room_end_s <= found.start_s
+    assert filled[3].room_start_s >= found.end_s
+    assert found.start_s - 0.1 < found.room_start_s <= found.start_s  # the end of the noise
+
+
+@pytest.mark.parametrize(
+    ("start_s", "end_s", "spans"),
+    [
+        (0.0, 3.1, [(0.0, 3.0, "(ah)")]),  # hardly any of it is covered
+        (4.9, 9.0, [(5.0, 9.0, "(ah)")]),
+        (0.0, 4.0, [(0.0, 3.0, "")]),
+        (2.0, 6.0, [(2.0, 3.0, ""), (5.0, 6.0, "")]),
+        (3.1, 4.9, []),
+    ],
+)
+def test_of_sound_that_was_left_out_the_rest_next_to_a_new_clip_stays(start_s, end_s, spans):
+    left_out = CorpusClip("a", start_s, end_s, "(ah)", 63.0, "misfit 63", start_s, end_s)
+    new_clip = CorpusClip("a", 3.0, 5.0, "Ah, yes.", 2.0, "", 3.0, 5.0, 7, 8)
+    parts = [clip for clip in with_filled([left_out], [new_clip]) if clip.reason]
+    assert [(clip.start_s, clip.end_s, clip.text) for clip in parts] == spans
 
 
 def test_text_that_is_not_spoken_is_not_found(checker, recording):
     source, clips, _, seconds = recording
     (gap,) = find_gaps(clips, source, seconds)
     unread = [s for s in gap.sentences if s.text == "Nobody reads this."]
-    filler = Filler(checker, pace_of(clips, source))
+    filler = Filler(checker, mean_phone_s(clips, source))
     assert not filler("", [gap._replace(sentences=tuple(unread))])
 
 
