@@ -85,7 +85,7 @@ def beside(weights: Path, name: str, levels: int = 0) -> Path:
 
 
 def several_models(places: Iterable[PurePath], folder: PurePath | None) -> InputError:
-    """Returns the error for several models of which none is the newest; None: on the Hub."""
+    """Returns the error for several models without a newest one; on the Hub, `folder` is None."""
     names = sorted(str(place.relative_to(folder) if folder else place) for place in places)
     fault = f"several models in it ({', '.join(names)}); give one of them"
     return InputError(f"{folder}: {fault}" if folder else fault)
