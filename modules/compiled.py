@@ -10,7 +10,11 @@ Compiled = TypeVar("Compiled", bound=Callable[..., Any])
 
 
 def compiled(function: Compiled) -> Compiled:
-    """Compiles a function; caches the code next to its source or for the user, if it can."""
+    """Compiles a function to machine code.
+
+    The code is cached next to its source, in the user's cache where that is read-only, or not at
+    all where neither can be written.
+    """
     # sums in any order, but infinity keeps its meaning
     compiler = partial(numba.njit, nogil=True, fastmath={"contract", "reassoc", "nsz", "arcp"})
     try:

@@ -29,24 +29,27 @@ def path_point(noise: Tensor, target: Tensor, times: Tensor) -> tuple[Tensor, Te
 
 def solve(
     velocity: Callable[[Tensor, Tensor], Tensor],
-    point: Tensor,
+    start: Tensor,
     n_steps: int,
     *,
     scans: bool = False,
 ) -> Tensor:
-    """Follows a flow from points at time 0, (B, T, M), to time 1 by Euler's method in equal steps.
+    """Follows a flow from time 0 to 1 by Euler's method in equal steps.
 
-    The velocity is a function of points and times, (B,). If it `scans`, an exported graph has the
-    steps as a scan, and so the network once.
+    Args:
+        velocity: Takes points (B, T, M) and times (B,), and returns (B, T, M).
+        start: The points at time 0, (B, T, M).
+        scans: Whether an exported graph has the steps as a scan, and so the network once.
     """
     if scans:
 
         def follow(point: Tensor, time: Tensor) -> tuple[Tensor, Tensor]:
             return point + velocity(point, time.expand(len(point))) / n_steps, time.clone()
 
-        return scan(follow, point, torch.arange(n_steps) / n_steps)[0]
+        return scan(follow, start, torch.arange(n_steps) / n_steps)[0]
+    point = start
     for step in range(n_steps):
-        times = point.new_full((len(point),), step / n_steps)
+        times = start.new_full((len(start),), step / n_steps)
         point = point + velocity(point, times) / n_steps
     return point
 

@@ -98,14 +98,18 @@ class HarmonicHead(nn.Module):
         nn.init.zeros_(self.depth.bias)
 
     def forward(self, frames: Tensor, f0: Tensor) -> Tensor:
-        """Computes what is added to the log-mel: (B, T, H), Hz (B, T) -> (B, T, M); 0 at first."""
+        """Computes what is added to the log-mel: (B, T, H), F0 (B, T) -> (B, T, M); 0 at first.
+
+        F0 is in Hz, as `HarmonicComb` takes it.
+        """
         return _GAIN * self.depth(frames) * self.comb(f0)
 
 
 class F0Residual(nn.Module):
     """Predicts how far F0 is from lines that join the phones, in semitones; 0 before training.
 
-    It reads the frames, detached, the lines, and the position of each frame in its phone.
+    Its input is the frames (H channels), the lines and the position of each frame in its phone. The
+    frames are detached: its loss trains no other layer.
     """
 
     def __init__(self, hidden: int) -> None:

@@ -83,7 +83,10 @@ class AcousticTask(Generic[AcousticNetwork]):
         raise NotImplementedError
 
     def with_durations(self, batch: TtsBatch) -> Generator[Update, None, TtsBatch]:
-        """Yields the update of an aligner; returns the batch with the durations that it found."""
+        """Yields the aligner's update and returns the batch with the durations that it found.
+
+        Without an aligner, returns the batch as it is.
+        """
         if self.aligner is None:
             return batch
         durations, losses = self.aligner.align(batch)

@@ -53,7 +53,8 @@ class AcousticModel(Protocol):
         """Synthesises a mel of at least one frame per item.
 
         Args:
-            phone_ids: (B, N) int64, 0 = padding; lengths are (B,).
+            phone_ids: (B, N) int64, 0 = padding.
+            phone_lengths: (B,).
             speaker_ids: (B,); None only for a single speaker.
             seed: For models that draw random numbers. Where attention fails, another may succeed.
             max_frames: (B,), where the speech is cut off; None: where the model has a limit.
@@ -67,8 +68,8 @@ class AcousticModel(Protocol):
     ) -> "AcousticModel":
         """Returns a network with the same weights that is optimised for synthesis.
 
-        No precision changes what decides about durations. One that the device lacks, or a network
-        that cannot be compiled, is an InputError.
+        No precision of PRECISIONS changes what decides about durations. An InputError refuses a
+        precision that the device lacks, and a network that cannot be compiled.
         """
 
 

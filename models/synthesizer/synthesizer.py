@@ -1,4 +1,8 @@
-"""From text to speech: a trained acoustic model and a vocoder behind one call."""
+"""From text to speech: a trained acoustic model and a vocoder behind one call.
+
+Long texts are synthesised by sentences, in batches. Batches do not change the speech: padding
+never changes a result, and sentences are put back in order.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext, suppress

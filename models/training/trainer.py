@@ -209,7 +209,10 @@ class Updater:
 
     Args:
         max_norm: Largest gradient norm; 0: no clipping.
-        half: Scale losses dynamically, as fp16 needs, by `scaler`.
+        half: Scale losses dynamically, as fp16 needs.
+
+    Attributes:
+        scaler: Scales the losses; does nothing unless `half`.
     """
 
     def __init__(

@@ -147,7 +147,12 @@ class FeedForwardNetwork(nn.Module):
         return Frames(frames, frame_mask, voice), predictions
 
     def contour_targets(
-        self, f0: Tensor, energy: Tensor, durations: Tensor, mel_lengths: Tensor, speakers: Tensor
+        self,
+        f0: Tensor,
+        energy: Tensor,
+        durations: Tensor,
+        mel_lengths: Tensor,
+        speaker_ids: Tensor,
     ) -> dict[str, Tensor]:
         """Computes targets of the predictors by name, (B, N) or (B, T); arguments as of `_forced`.
 
@@ -155,12 +160,12 @@ class FeedForwardNetwork(nn.Module):
         """
         if self.pitch.is_continuous:
             f0 = interpolate_unvoiced(f0, mel_lengths)
-        targets = {"pitch": self.pitch.target(f0, f0 > 0, durations, speakers)}
+        targets = {"pitch": self.pitch.target(f0, f0 > 0, durations, speaker_ids)}
         if self.energy is not None:
             has_energy = energy > 0
             if self.energy.is_continuous:
                 has_energy = length_mask(mel_lengths, f0.shape[1])
-            targets["energy"] = self.energy.target(energy, has_energy, durations, speakers)
+            targets["energy"] = self.energy.target(energy, has_energy, durations, speaker_ids)
         return targets
 
     @torch.no_grad()
@@ -230,7 +235,7 @@ class FeedForwardNetwork(nn.Module):
         prosody: Tensor,
         mask: Tensor,
         durations: Tensor,
-        speakers: Tensor,
+        speaker_ids: Tensor,
         asked: dict[str, ContourControl],
     ) -> tuple[Frames, dict[str, Tensor]]:
         """Turns encoded phones (B, N, H) into frames and contours, by durations (B, N)."""
@@ -238,14 +243,14 @@ class FeedForwardNetwork(nn.Module):
         values: dict[str, Tensor] = {}
         for name, contour in self._contours("phone"):
             phones, values[name] = contour.infer(
-                phones, mask, durations, speakers, asked[name], source
+                phones, mask, durations, speaker_ids, asked[name], source
             )
         frame_mask = length_mask(durations.sum(dim=1))
         T = frame_mask.shape[1]
         frames = regulate(phones, durations, T)  # (B, T, H)
         for name, contour in self._contours("frame"):
             frames, values[name] = contour.infer(
-                frames, frame_mask, durations, speakers, asked[name], None
+                frames, frame_mask, durations, speaker_ids, asked[name], None
             )
         f0 = self.pitch.per_frame(values["pitch"], durations, T, asked["pitch"])  # (B, T)
         if self.f0_residual is not None:

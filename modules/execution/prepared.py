@@ -79,7 +79,7 @@ class CompiledMethod(Generic[Result]):
         self._graph: Callable[..., Result] = torch.compile(method, **options)
 
     def __call__(self, values: Tensor, mask: Tensor, *others: Tensor) -> Result:
-        """Runs the method."""
+        """Runs the method: values (B, L, ...), mask (B, L), others (B,) or (B, L, ...)."""
         if not self._has_buckets:
             return self._graph(values, mask, *others)
         B, L = mask.shape
@@ -133,7 +133,8 @@ class PackedConv1d(nn.Module):
     def forward(self, frames: Tensor, mask: Tensor | None = None) -> Tensor:
         """Convolves (B, T, H_in) of any float type -> (B, T, H_out) in its own type.
 
-        Padding is cleared before it by the mask; without one it must be 0.
+        Padding of the input is cleared by the mask; without one it must be 0. Padding of the result
+        is not cleared.
         """
         B, T, _ = frames.shape
         K, margin = self._kernel_size, self._kernel_size // 2
@@ -200,12 +201,14 @@ def packed(
     """Returns a network for synthesis, which computes the same and shares the other weights.
 
     The network, in eval mode on its device, stays as it is; later changes of its weights do not
-    reach the result. If compiled, no weights are laid out, since a compiler cannot trace those.
+    reach the result.
 
     Args:
         half: Names of the parts whose convolutions and linear maps compute in bfloat16; what is
             between them stays in the type of their input.
         methods: Names of those that can be compiled, see `CompiledMethod`.
+        compiled: Whether they are, for any size or with buckets. Then no weights are laid out,
+            since a compiler cannot trace those.
     """
     packs = compiled == "off"
     parts = {

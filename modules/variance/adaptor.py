@@ -99,10 +99,11 @@ def interpolate_unvoiced(f0: Tensor, lengths: Tensor) -> Tensor:
 def join_phones(
     values: Tensor, durations: Tensor, known_mask: Tensor | None, max_length: int
 ) -> Tensor:
-    """Joins values of phones, (B, N) Hz, by straight lines between the middles of the phones.
+    """Joins values of phones by straight lines between the middles of the phones.
 
-    Before the first and after the last of them the value is held: (B, T), 0 beyond the sum of an
-    item's durations. Phones without frames, or outside the known mask, have no value.
+    Before the first and after the last of them the value is held. F0 in Hz, (B, N), durations in
+    frames, (B, N) -> (B, T), 0 beyond the sum of an item's durations. Phones without frames, or
+    outside the known mask, have no value.
     """
     ends = durations.cumsum(dim=1)
     middles = ends - (durations + 1) // 2  # (B, N)

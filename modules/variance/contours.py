@@ -117,12 +117,13 @@ class Contour(nn.Module):
     """Pitch or energy as a part of a network: predicted, and added to hidden vectors.
 
     Args:
-        embedding: Vectors of bins, or without edges a convolution over values of phones, with
-            dropout.
+        scale: Scale of the predictor, whose values are embedded.
+        embedding: Vectors of bins, or without edges a convolution over values of phones.
         is_continuous: Whether all phones have a value, pitch being interpolated; else a phone
             without a known value, such as a voiceless one, has 0 on the scale, the speaker's mean,
             and so has one whose given value is 0.
         edges: Edges of the bins, on the scale ("linear") or in Hz or linear energy ("log").
+        dropout: Dropout of the vectors of a convolution.
     """
 
     edges: Tensor | None
@@ -146,7 +147,12 @@ class Contour(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(
-        self, hidden: Tensor, target: Tensor, mask: Tensor, speakers: Tensor, source: Tensor | None
+        self,
+        hidden: Tensor,
+        target: Tensor,
+        mask: Tensor,
+        speaker_ids: Tensor,
+        source: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         """Predicts the contour, and adds the vectors of the true one (teacher forcing).
 
@@ -160,7 +166,7 @@ class Contour(nn.Module):
             The vectors with the contour, (B, L, H), and the prediction, (B, L); padding 0.
         """
         predicted = self.predictor(hidden if source is None else source, mask)
-        return clear_padding(hidden + self.embed(target, mask, speakers), mask), predicted
+        return clear_padding(hidden + self.embed(target, mask, speaker_ids), mask), predicted
 
     def infer(
         self,

@@ -215,7 +215,7 @@ class Guard:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._check_client(scope)
-        inbox: asyncio.Queue[Message] = asyncio.Queue()  # of a WebSocket
+        inbox: asyncio.Queue[Message] = asyncio.Queue()  # messages for the app
         if scope["type"] == "http":  # the app gets the whole body
             message = {"type": "http.request", "body": await self._body(receive)}
             inbox.put_nowait(message | {"more_body": False})
@@ -230,8 +230,8 @@ class Guard:
         """Refuses clients without the token, and pages of other sites that open WebSockets."""
         headers, token = dict(scope["headers"]), self._limits.token
         if token is not None and scope["path"] not in _OPEN_PATHS:
-            given = headers.get(b"authorization", b"")
-            if not secrets.compare_digest(given, f"Bearer {token}".encode()):
+            authorization = headers.get(b"authorization", b"")
+            if not secrets.compare_digest(authorization, f"Bearer {token}".encode()):
                 message = "this server needs its token as the API key"
                 raise ApiError(401, message, headers={"WWW-Authenticate": "Bearer"})
         origin = headers.get(b"origin") if scope["type"] == "websocket" else None

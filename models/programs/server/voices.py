@@ -37,6 +37,8 @@ class VoiceStore:
     Args:
         find: Finds the references of voices by name; called again for voices that were added.
         memory_mb: Bounds the weights of voices in memory; one voice is always kept.
+        lexicon: Dictionary that every voice uses.
+        tagged: Responses say that their speech is synthetic.
     """
 
     def __init__(

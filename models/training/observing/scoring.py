@@ -113,7 +113,8 @@ class PeriodicScoring:
 def build_scoring(config: Config, data: TrainingData) -> PeriodicScoring | None:
     """Builds the scoring of an experiment, by the metrics whose packages are installed, if any.
 
-    Returns None if the config asks for no scores, data are generated, or the corpus is missing.
+    Returns None if the config asks for no scores, data are generated, or the corpus or all packages
+    are missing.
     """
     train = config.train
     if train.score_steps == 0 or not train.score_metrics or train.synthetic_utterances:
@@ -137,10 +138,11 @@ def build_scoring(config: Config, data: TrainingData) -> PeriodicScoring | None:
 
 
 def choose_utterances(config: Config, data: TrainingData) -> list[ValidationUtterance]:
-    """Takes `train.score_utterances` validation utterances, at random from all speakers.
+    """Takes the first `train.score_utterances` validation utterances in a random, fixed order.
 
-    Recordings that cannot be read are left out with a warning; if all are, the first error is
-    raised.
+    The random order spreads them over speakers and datasets, and so also the first few of them.
+    Recordings that are missing or cannot be read are left out with a warning; if all are, the error
+    of the first is raised.
     """
     ids = data.validation.ids
     order = sorted(range(len(ids)), key=lambda item: derived_seed("score", ids[item]))

@@ -29,8 +29,10 @@ class WindowReport:
     norms: dict[str, float] = field(default_factory=dict)  # of gradients before clipping
     # networks whose weights changed; fp16 also skips steps without a fault
     updated: set[str] = field(default_factory=set)
-    faults: dict[str, str] = field(default_factory=dict)  # of networks whose step was skipped
-    utterances: list[str] = field(default_factory=list)  # ids that may have caused a fault
+    # what was not finite, by network whose step was skipped
+    faults: dict[str, str] = field(default_factory=dict)
+    # ids in this process that may have caused a fault
+    utterances: list[str] = field(default_factory=list)
 
 
 class Validation(NamedTuple):

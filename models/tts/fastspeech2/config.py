@@ -52,8 +52,8 @@ class VariancePredictorConfig:
         require_odd(self, "kernel_size")
         require_share(self, "dropout")
         if self.own_encoder and self.filter_size % 2:
-            found, halves = f"filter_size is {self.filter_size}", "half for each direction"
-            raise ValueError(f"{found}, expected an even number with own_encoder: {halves}")
+            found = f"filter_size is {self.filter_size}, expected an even number with own_encoder"
+            raise ValueError(f"{found}: half for each direction of the recurrence")
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class VarianceEmbeddingConfig:
             value = getattr(self, key.name)
             is_read = (key.name in _OF_CONVOLUTION) == self.is_convolved
             if key.name != "kind" and value != key.default and not is_read:
-                reason = f"kind {self.kind} does not read it; remove it or set its default"
+                reason = f"kind {self.kind} does not read it; remove it or set it to its default"
                 raise ValueError(f"{key.name} is {value}, but {reason}, {key.default}")
 
     @property
@@ -121,7 +121,8 @@ class FastSpeech2Config:
         if self.variance_embedding.is_convolved and levels != ("phone", "phone"):
             raise ValueError("variance_embedding.kind convolution needs the levels phone")
         if self.variance_predictor.own_encoder:
-            needs, remedy = "variance_predictor.own_encoder needs", "change it or set this to false"
+            needs = "variance_predictor.own_encoder needs"
+            remedy = "change it or set own_encoder to false"
             if self.variance_embedding.is_convolved:
                 raise ValueError(f"{needs} variance_embedding.kind bins, not convolution; {remedy}")
             for key, level in zip(("pitch_level", "energy_level"), levels, strict=True):

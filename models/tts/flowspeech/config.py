@@ -36,8 +36,8 @@ class ProsodyConfig:
         require_odd(self, "kernel_size")
         require_share(self, "dropout")
         if self.channels % 2:
-            found = f"channels is {self.channels}"
-            raise ValueError(f"{found}, expected an even number: half for each direction")
+            found = f"channels is {self.channels}, expected an even number"
+            raise ValueError(f"{found}: half for each direction of the recurrence")
 
 
 @dataclass(frozen=True)

@@ -207,7 +207,10 @@ class Matcha(nn.Module):
     def for_inference(
         self, precision: AcousticPrecision = "fp32", compiled: CompileMode = "off"
     ) -> "Matcha":
-        """Returns a faster copy; call `eval()` first. "bf16" has the U-Net in bfloat16."""
+        """Returns a copy that is faster and cannot be trained; call `eval()` first.
+
+        "bf16" has the U-Net in bfloat16; if compiled, encoder and U-Net are graphs.
+        """
         return packed(self, self.HALF[precision], ("_encode", "_velocity"), compiled)
 
     def _scaled(self, mel: Tensor) -> Tensor:

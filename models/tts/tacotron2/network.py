@@ -121,7 +121,7 @@ class Tacotron2(nn.Module):
         self.postnet.compile(*args, **kwargs)
 
     def forward(self, batch: TtsBatch) -> Tacotron2Output:
-        """Predicts each frame from the phones and the true frames before it."""
+        """Predicts each frame from the phones, (B, N), and the true frames before it, (B, M, T)."""
         phones, N = (batch.phone_ids, batch.phone_lengths), batch.phone_ids.shape[1]
         memory = self._encode(*phones, batch.speaker_ids)  # (B, N, H)
         masks = None if self.training else _prenet_masks(self.config, *phones)
@@ -177,7 +177,8 @@ class Tacotron2(nn.Module):
     ) -> "Tacotron2":
         """Returns a network that shares these weights and has those of the decoder prepared.
 
-        It does not follow later changes of these. The precision is of the decoder's LSTMs.
+        It does not follow later changes of the weights. The precision is of the decoder's LSTMs
+        (`DecoderWeights`). An InputError refuses one that the device lacks, and compilation.
         """
         if compiled != "off":
             reason = "Tacotron 2 decodes in a loop over frames, which is not compiled"
@@ -194,7 +195,10 @@ class Tacotron2(nn.Module):
 
     @torch.no_grad()
     def teacher_forced_attention(self, batch: TtsBatch) -> Tensor:
-        """Computes weights of the phones in each true frame, (B, T, N); padding has no meaning."""
+        """Computes weights of the phones in each true frame, (B, T, N); call `eval()` first.
+
+        All frames of a step share its weights; those in the padding have no meaning.
+        """
         return self(batch).alignment
 
     def _encode(self, phone_ids: Tensor, phone_lengths: Tensor, speaker_ids: Tensor) -> Tensor:

@@ -106,7 +106,8 @@ class MagnitudeDiscriminator(Discriminators):
     """One `BandDiscriminator` for each band of frequencies.
 
     Their input is natural log magnitudes and, as condition, the level of the mel bands, (B, 2, K,
-    T): no phases and no waveform. Bands are shares of half the sample rate, from and to.
+    T): adversarial training needs no phases and no waveform. Bands are shares of half the sample
+    rate, from and to.
     """
 
     def __init__(self, bands: Sequence[tuple[float, float]], channels: int, mel: MelConfig) -> None:
@@ -124,7 +125,11 @@ class Spectra(NamedTuple):
 
 
 class FreeVGLTask:
-    """Training on recordings, or on the mels that an acoustic model predicts for them."""
+    """Training on recordings, or on the mels that an acoustic model predicts for them.
+
+    With discriminators, adversarial and feature-matching losses are added to the reconstruction
+    losses.
+    """
 
     exported = "model"
 
@@ -184,7 +189,10 @@ class FreeVGLTask:
             yield Update("model", self.reconstruction_losses(spectra) | adversarial)
 
     def spectra(self, mel: Tensor, wav: Tensor, edge: int = 0) -> Spectra:
-        """Predicts magnitudes of recordings from a mel, (B, M, T); cuts frames at both ends."""
+        """Predicts magnitudes from a mel, (B, M, T), of recordings, (B, T * hop_length).
+
+        `edge` frames at both ends are cut.
+        """
         mel_of = self._mel.to(wav.device)
         magnitude = mel_of.magnitude(wav)
         log_spread = spread_mel(mel.exp(), mel_of.filters).log()

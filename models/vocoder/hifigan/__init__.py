@@ -65,7 +65,8 @@ class ScaleDiscriminator(SubDiscriminator):
 class MultiScaleDiscriminator(Discriminators):
     """Sub-discriminators of the waveform and its averages (Kumar et al. 2019, arXiv:1910.06711).
 
-    Each averages over two samples of the one before; only the first has spectral normalisation.
+    Each averages over two samples of the one before. The first has spectral normalisation, the
+    others weight normalisation, as in HiFi-GAN.
     """
 
     def __init__(self, config: DiscriminatorConfig) -> None:

@@ -151,7 +151,10 @@ class HiFiGAN(nn.Module):
 
     @torch.no_grad()
     def infer(self, mel: Tensor, mel_lengths: Tensor | None = None, *, seed: int = 0) -> Tensor:
-        """Computes the waveform in chunks, which bounds the memory; call `eval()` first."""
+        """Computes the waveform in chunks, which bounds the memory; call `eval()` first.
+
+        No random numbers are drawn.
+        """
         # together, items would not stay in the cache of a CPU, and take up to twice the time
         if mel.device.type == "cpu":
             return by_item(self.generate, mel, mel_lengths, self.hop_length)

@@ -158,7 +158,10 @@ class Vocos(nn.Module):
     def spectrum(
         self, mel: Tensor, mask: Tensor | None, context: Context
     ) -> tuple[Tensor, Tensor, Context]:
-        """Predicts magnitudes, phases, (B, T, K) float32, and their context of a mel, (B, M, T)."""
+        """Predicts magnitudes and phases, (B, T, K) float32 each, of a mel, (B, M, T).
+
+        Also returns the context that the inverse STFT reads.
+        """
         reach = self.reach - _KERNEL // 2
         hidden = self.first_norm(self.first_conv(mel.mT, mask))  # (B, T, C)
         for block in self.blocks:
@@ -171,8 +174,12 @@ class Vocos(nn.Module):
 
     @torch.no_grad()
     def infer(self, mel: Tensor, mel_lengths: Tensor | None = None, *, seed: int = 0) -> Tensor:
-        """Computes the waveform in [-1, 1] in windows, which bounds the memory."""
-        hop = self.mel.hop_length  # together, items would not stay in the cache of a CPU
+        """Computes the waveform in [-1, 1] in windows, which bounds the memory.
+
+        No random numbers are drawn.
+        """
+        hop = self.mel.hop_length
+        # together, items would not stay in the cache of a CPU
         if mel.device.type == "cpu":
             return by_item(self.generate, mel, mel_lengths, hop)
         return by_batch(self, mel, mel_lengths, _BATCH_FRAMES, self.reach, hop).clamp(-1, 1)
@@ -188,7 +195,10 @@ class Vocos(nn.Module):
             yield self._synthesise(signal, None, context).clamp(-1, 1)
 
     def for_inference(self, precision: VocoderPrecision = "fp32") -> "Vocos":
-        """Returns a faster copy; "bf16" and "mixed": linear layers of the blocks in bfloat16."""
+        """Returns a copy that runs faster and cannot be trained.
+
+        "bf16" and "mixed" compute the linear layers of the blocks in bfloat16.
+        """
         half = () if precision == "fp32" else ("blocks",)
         return packed(copy.deepcopy(self).requires_grad_(False), half)
 

@@ -162,8 +162,8 @@ class WaveGlow(nn.Module):
     ) -> Iterator[Tensor]:
         """Synthesises a waveform chunk by chunk, for streaming; call `eval()` first.
 
-        Each also computes a context of up to a second on either side. All items have the noise of
-        the seed.
+        By default a chunk has 384 frames, on a GPU 4096; each also computes a context of up to a
+        second on either side. All items have the noise of the seed.
         """
         if chunk_frames is None:
             chunk_frames = _GPU_CHUNK_FRAMES if self.upsample.weight.is_cuda else _CHUNK_FRAMES
@@ -224,7 +224,10 @@ class WaveGlow(nn.Module):
         return self.denoiser.spectrum(wav)
 
     def for_inference(self, precision: VocoderPrecision = "fp32") -> "WaveGlow":
-        """Returns a faster copy; "bf16" and "mixed": couplings in bfloat16, but the last layers."""
+        """Returns a copy that runs faster and cannot be trained.
+
+        "bf16" and "mixed" have the couplings in bfloat16, except their last layers.
+        """
         network = copy.deepcopy(self).requires_grad_(False)
         for flow in network._steps():
             flow.mixing.inverse_weight = flow.mixing.inverted().detach()
