@@ -3,7 +3,7 @@
 import platform
 import time
 from collections.abc import Iterator
-from importlib.metadata import distributions
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 from bins._flags.parsers import program_arguments
@@ -43,8 +43,7 @@ def main() -> None:
 
 def _environment() -> Iterator[str]:
     yield f"Python {platform.python_version()} on {platform.platform()}, {n_cores()} cores"
-    installed = {(dist.name or "").lower(): dist.version for dist in distributions()}
-    yield ", ".join(f"{name} {installed.get(name, 'missing')}" for name in _PACKAGES)
+    yield ", ".join(f"{name} {_version_of(name)}" for name in _PACKAGES)
     for extra, (modules, adds) in _OPTIONAL.items():
         missing = [name for name in modules if find_spec(name) is None]
         lacking = f"missing {', '.join(missing)} (pip install -e '.[{extra}]')"
@@ -59,6 +58,13 @@ def _environment() -> Iterator[str]:
     yield f"sound device: {'yes' if can_play() else 'none; arion say writes files'}"
     gpus = [torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())]
     yield f"GPU: {', '.join(gpus) or 'none; networks run on the CPU'}"
+
+
+def _version_of(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "missing"
 
 
 def _spoken(voice: InstalledVoice) -> tuple[str, bool]:

@@ -19,8 +19,12 @@ def main() -> None:
             raise
         raise InputError(f"{error.name} is missing: pip install -e '.[onnx]'") from error
 
-    writers = {"arion": export_voice, "piper": export_piper, "web": export_web}
-    writers["sherpa-onnx"] = export_sherpa
+    writers = {
+        "arion": export_voice,
+        "piper": export_piper,
+        "sherpa-onnx": export_sherpa,
+        "web": export_web,
+    }
     writers[flags.format](open_voice(flags.voice, flags.vocoder_dir), flags.target, flags.weights)
     for path in sorted(flags.target.iterdir()):
         size = sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())

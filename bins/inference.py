@@ -22,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     from models.synthesizer.runs.text_synthesis import InputText, read_input_texts
 
     transform = _pitch_transform(flags)
-    texts = [InputText(flags.infer_text or "")]
+    texts = [] if flags.infer_text is None else [InputText(flags.infer_text)]
     if (file := flags.infer_text_file) is not None:
         texts = read_input_texts(file, strict=flags.strict)
     reference = flags.infer_expt_dir or experiment_of(flags.config, flags.name, flags.set)

@@ -155,8 +155,11 @@ def plan(recipe: Recipe, raw_flags: dict[str, Any]) -> list[Step]:
         raise UsageError(f"{sys.executable} lacks torch or json5; run make venv, or set PYTHON")
     os.environ["CUDA_VISIBLE_DEVICES"] = gpu
     _set_environment(recipe, raw_flags)
-    asked = gpu if "gpu" in raw_flags else ""
-    return [_launched(s, machines, gpu, asked) if s.command.stage == 2 else s for s in steps]
+    requested_gpus = gpu if "gpu" in raw_flags else ""
+    return [
+        _launched(step, machines, gpu, requested_gpus) if step.command.stage == 2 else step
+        for step in steps
+    ]
 
 
 def shown_config(recipe: Recipe, raw_flags: dict[str, Any]) -> Path:
@@ -264,14 +267,14 @@ def _set_environment(recipe: Recipe, raw_flags: Mapping[str, Any]) -> None:
         os.environ.setdefault("GOMP_SPINCOUNT", "5000")
 
 
-def _launched(step: Step, machines: Machines, gpu: str, asked: str) -> Step:
+def _launched(step: Step, machines: Machines, gpu: str, requested_gpus: str) -> Step:
     """Adds to stage 2 what starts its processes: one per GPU, or one on the CPU."""
     n_gpus = count_gpus(gpu)
     variables = {}
     if n_gpus == 0:
         from utils.parallel import n_cores
 
-        if asked:
+        if requested_gpus:
             sys.stderr.write(f"--gpu {gpu}: PyTorch finds no GPU here, training is on the CPU\n")
         threads = os.environ.get("OMP_NUM_THREADS") or str(n_cores())
         variables = {"OMP_NUM_THREADS": threads, "ACCELERATE_USE_CPU": "true"}

@@ -42,6 +42,7 @@ def main() -> None:
         fault = f"--output {path}: expected {_TO_STDOUT}, or one of {', '.join(formats)}"
         remedy = f"a folder goes with the file of a book ({', '.join(_BOOKS)}) as TEXT"
         raise UsageError(f"{fault}; {remedy}")
+    subtitles_path = _subtitles_path(flags)
     voice, text = find_voice(flags.voice), _text(flags)
     if flags.output is None and not can_play():
         names = ("speech.wav", *(f"speech-{n}.wav" for n in range(2, 1000)))
@@ -65,11 +66,11 @@ def main() -> None:
                 print_bytes(data)
     for mark in pieces.marks:
         sys.stderr.write(printable(f"mark {mark.name}: {mark.time_s:.3f} s") + "\n")
-    if flags.subtitles is not None:
+    if subtitles_path is not None:
         from processors.durations.subtitles import subtitles
 
-        path = user_path(flags.subtitles)
-        write_text(path, subtitles(pieces.sentences, pieces.words, path.suffix[1:]))
+        content = subtitles(pieces.sentences, pieces.words, subtitles_path.suffix[1:])
+        write_text(subtitles_path, content)
 
 
 def _arguments() -> argparse.Namespace:
@@ -78,10 +79,14 @@ def _arguments() -> argparse.Namespace:
         raise UsageError("TEXT and --file exclude each other")
     if not flags.text and flags.file is None and sys.stdin.isatty():
         raise UsageError("give a text, --file, or a text on standard input")
+    return flags
+
+
+def _subtitles_path(flags: argparse.Namespace) -> Path | None:
     path = None if flags.subtitles is None else user_path(flags.subtitles)
     if path is not None and path.suffix not in (".srt", ".vtt"):
         raise UsageError(f"--subtitles {path}: expected a file that ends with .srt or .vtt")
-    return flags
+    return path
 
 
 def _text(flags: argparse.Namespace) -> str | Iterator[str]:

@@ -103,13 +103,15 @@ class PreprocessConfig:
         require_at_least(self, 0, "min_seconds", "edge_silence_s", "max_misfit")
         require_share(self, "min_attention")
         if self.pitch_extractor == "imported" and self.aligner != "imported":
-            fault = f"pitch_extractor is imported, but aligner {self.aligner} has no files with"
-            remedy = "set aligner to imported, or another pitch_extractor"
-            raise ValueError(f"{fault} pitch; {remedy}")
+            raise ValueError(
+                f"pitch_extractor is imported, but aligner {self.aligner} has no files with pitch;"
+                " set aligner to imported, or another pitch_extractor"
+            )
         if self.max_misfit > 0 and self.aligner != "hmm":
-            fault = f"max_misfit is {self.max_misfit:g}, but aligner {self.aligner} does not"
-            remedy = "remove it, or use aligner hmm"
-            raise ValueError(f"{fault} measure how well recordings match their texts; {remedy}")
+            raise ValueError(
+                f"max_misfit is {self.max_misfit:g}, but aligner {self.aligner} does not measure"
+                " how well recordings match their texts; remove it, or use aligner hmm"
+            )
         self._check_text()
         if not (least := self.min_seconds) < (most := self.max_seconds):
             found = f"min_seconds {least:g}, max_seconds {most:g}"

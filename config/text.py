@@ -39,8 +39,10 @@ class TextConfig:
         require_probability(self, "p_arpabet")
         extractor, remedy = f"phone_extractor {self.phone_extractor}", "remove it"
         if self.p_arpabet != 1 and not self.is_mixed:
-            fault = f"p_arpabet is {self.p_arpabet:g}, but {extractor} does not mix letters"
-            raise ValueError(f"{fault} and ARPAbet; {remedy}, or use phone_extractor mixed")
+            raise ValueError(
+                f"p_arpabet is {self.p_arpabet:g}, but {extractor} does not mix letters and"
+                f" ARPAbet; {remedy}, or use phone_extractor mixed"
+            )
         if self.lexicon_path and self.phone_extractor == "letters":
             fault = "lexicon_path holds phones, and phone_extractor letters uses none"
             raise ValueError(f"{fault}; {remedy}, or use phone_extractor mixed (English)")

@@ -12,12 +12,25 @@ TrackerName = Literal["tensorboard", "wandb", "jsonl"]
 CompileMode = Literal["off", "dynamic", "buckets"]
 LONGEST_SCORING_S = 60.0  # far below the ten minutes after which waiting processes give up
 _FROM_1 = (
-    *("batch_size", "gradient_accumulation_step", "keep_last", "max_bad_steps"),
-    *("score_utterances", "compile_buckets"),
+    "batch_size",
+    "gradient_accumulation_step",
+    "keep_last",
+    "max_bad_steps",
+    "score_utterances",
+    "compile_buckets",
 )
 _FROM_0 = (
-    *("batch_frames", "crop_phones", "max_epoch", "max_steps", "random_seed", "save_steps"),
-    *("grad_clip_thresh", "log_steps", "valid_steps", "valid_samples", "score_steps"),
+    "batch_frames",
+    "crop_phones",
+    "max_epoch",
+    "max_steps",
+    "random_seed",
+    "save_steps",
+    "grad_clip_thresh",
+    "log_steps",
+    "valid_steps",
+    "valid_samples",
+    "score_steps",
     "synthetic_utterances",
 )
 
@@ -201,9 +214,10 @@ class TrainConfig:
             fault = f"more than adam.lr {lr:g}, from which the rate falls"
             raise ValueError(f"lr_scheduler.end_lr is {end_lr:g}, {fault}")
         if self.compile == "buckets" and self.crop_phones:
-            fault = f"compile is buckets and crop_phones {self.crop_phones}, which gives utterances"
-            remedy = "set crop_phones to 0, or compile to dynamic"
-            raise ValueError(f"{fault} other lengths in each epoch; {remedy}")
+            raise ValueError(
+                f"compile is buckets and crop_phones {self.crop_phones}, which gives utterances"
+                " other lengths in each epoch; set crop_phones to 0, or compile to dynamic"
+            )
 
     @property
     def unread_keys(self) -> list[str]:

@@ -80,8 +80,9 @@ def find_format(dataset: str, options: CorpusConfig) -> Corpus:
     if name in formats:
         return _corpus(name)
     fault = f"preprocess.corpus.{dataset}.format: unknown corpus format {name!r}"
-    known = f"{', '.join(formats)} (folder: your own recordings; audio_folder: without text"
-    raise InputError(f"{fault}; known: {known}, for vocoders){nearest(name, formats)}")
+    meanings = "folder: your own recordings; audio_folder: without text, for vocoders"
+    formats_text = f"{', '.join(formats)} ({meanings})"
+    raise InputError(f"{fault}; known: {formats_text}{nearest(name, formats)}")
 
 
 def archive_of(dataset: str, options: CorpusConfig) -> Archive | None:
@@ -184,8 +185,10 @@ def _download(url: str, path: Path, attempts: int, wait: Callable[[float], None]
             if isinstance(error, HTTPError) and error.code < _SERVER_ERROR:
                 raise InputError(f"{url}: the server answers {error.code} {reason}") from error
             if attempt == attempts:
-                remedy = "run stage 0 again to continue the download, or put the file to"
-                raise InputError(f"{url}: {reason}; {remedy} {path} yourself") from error
+                raise InputError(
+                    f"{url}: {reason}; run stage 0 again to continue the download, or put the"
+                    f" file to {path} yourself"
+                ) from error
             _log.warning("%s: %s; trying again", url, reason)
             wait(2.0**attempt)
     part.replace(path)

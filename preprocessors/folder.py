@@ -281,9 +281,11 @@ def _has_speakers(table: str, dataset: str, rows: Collection[list[str]]) -> bool
         return True
     if in_one_word and repeats:
         shown = ", ".join(name for name, _ in middle.most_common(3))
-        fault = f"{table}: the second of three columns looks like speakers ({shown}), not texts"
-        remedy = "name the columns in a first line, such as id|speaker|text"
-        raise InputError(f"{fault}; {remedy}, or in preprocess.corpus.{dataset}.columns")
+        raise InputError(
+            f"{table}: the second of three columns looks like speakers ({shown}), and not like the"
+            " text of id|text|normalized; name the columns in a first line, such as"
+            f" id|speaker|text, or in preprocess.corpus.{dataset}.columns"
+        )
     return False
 
 

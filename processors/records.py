@@ -5,7 +5,7 @@ from __future__ import annotations  # front ends without NumPy import this file
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,14 +37,19 @@ class TimedPhone(NamedTuple):
 
 
 class TimedWord(NamedTuple):
-    """A word, as normalised ("twenty"), with its times."""
+    """A word with its times."""
 
-    text: str
+    text: str  # as normalised: "twenty"
     start_s: float
     end_s: float
 
 
-TimedSentence = TimedWord  # as given, with the times from its first word to the end of its last
+class TimedSentence(NamedTuple):
+    """A sentence with its times: from its first word to the end of its last."""
+
+    text: str  # as given
+    start_s: float
+    end_s: float
 
 
 class TimedMark(NamedTuple):
@@ -54,7 +59,10 @@ class TimedMark(NamedTuple):
     time_s: float
 
 
-def later(rows: Sequence[TimedWord], seconds: float) -> list[TimedWord]:
+_Timed = TypeVar("_Timed", TimedWord, TimedSentence)
+
+
+def later(rows: Sequence[_Timed], seconds: float) -> list[_Timed]:
     """Returns words or sentences that begin and end later."""
     return [r._replace(start_s=r.start_s + seconds, end_s=r.end_s + seconds) for r in rows]
 

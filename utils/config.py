@@ -42,14 +42,17 @@ def build(
     try:
         return builder.section(cls, tree.values, ())
     except _RejectedError as rejected:
-        keys, reason = rejected.args
-        givers = ", ".join(sorted(_givers(tree, keys, builder)))
-        where = f"section {'.'.join(keys)}: " if keys else ""
-        raise ConfigError(f"{givers}: {where}{reason}") from reason
+        givers = ", ".join(sorted(_givers(tree, rejected.keys, builder)))
+        where = f"section {'.'.join(rejected.keys)}: " if rejected.keys else ""
+        raise ConfigError(f"{givers}: {where}{rejected.reason}") from rejected.reason
 
 
 class _RejectedError(Exception):
-    """The values of a section do not go together: its position, and the reason."""
+    """The values of a section do not go together; `keys` is its position."""
+
+    def __init__(self, keys: Keys, reason: ValueError) -> None:
+        super().__init__(keys, reason)
+        self.keys, self.reason = keys, reason
 
 
 def _givers(tree: Tree, section: Keys, builder: "_Builder") -> set[str]:

@@ -41,17 +41,22 @@ class Progress:
     """Progress of a long loop: see `progress`."""
 
     def __init__(
-        self, total: int, description: str, initial: int, clock: Callable[[], float]
+        self,
+        total: int,
+        description: str,
+        initial: int,
+        clock: Callable[[], float],
+        show_on_bar: Callable[[int], object] | None = None,  # on a terminal, in place of lines
     ) -> None:
         self._total, self._description, self._clock = total, description, clock
         self._initial = self._done = initial
         self._start = self._last_line = clock()
-        self.show_on_bar: Callable[[int], object] | None = None  # on a terminal
+        self._show_on_bar = show_on_bar
 
     def advance(self, n: int = 1) -> None:
         """Counts `n` more items as done."""
-        if self.show_on_bar is not None:
-            self.show_on_bar(n)
+        if self._show_on_bar is not None:
+            self._show_on_bar(n)
             return
         self._done += n
         now = self._clock()
@@ -81,9 +86,8 @@ def progress(
 
     Of `total` items, such as `stage 1: utterances`, an earlier, interrupted run did `initial`.
     """
-    state = Progress(total, description, initial, clock)
     if not (total and sys.stderr.isatty()):
-        yield state
+        yield Progress(total, description, initial, clock)
         return
     from tqdm import tqdm
     from tqdm.contrib.logging import logging_redirect_tqdm
@@ -92,5 +96,4 @@ def progress(
         logging_redirect_tqdm(),
         tqdm(total=total, desc=description, initial=initial, dynamic_ncols=True) as bar,
     ):
-        state.show_on_bar = bar.update
-        yield state
+        yield Progress(total, description, initial, clock, bar.update)

@@ -66,8 +66,8 @@ def _check_file(path: Path, local: int) -> None:
     """Checks a file of `accelerate config`, for a machine of so many processes."""
     flag, keys = f"--accelerate_config {path}", read_yaml(path)
     counts: list[int] = []
-    if (found := keys.get("distributed_type")) != "MULTI_GPU":
-        fault = f"distributed_type is {found!r}, expected MULTI_GPU (also for CPUs)"
+    if (distributed_type := keys.get("distributed_type")) != "MULTI_GPU":
+        fault = f"distributed_type is {distributed_type!r}, expected MULTI_GPU (also for CPUs)"
         raise UsageError(f"{flag}: {fault}")
     for key in ("num_processes", "num_machines"):
         number = keys.get(key)

@@ -18,11 +18,16 @@ _SINGLE = {
 }
 _STAGE_NEEDS = (("config",), ("config",), ("config", "name"), ("infer_mode",), ())
 _NEEDS = {"acoustic_data": "from_acoustic", "resample": "vocoder_dir"}
-_PITCH_TRANSFORMS = (f"pitch_transform_{how}" for how in ("flatten", "invert", "amplify", "shift"))
 _EXCLUSIVE = [
-    *(("resume", "restart"), ("resume", "init_from"), ("pace", "duration_control")),
-    *(("infer_expt_dir", "config"), ("infer_expt_dir", "name")),
-    *(("pitch_transform_custom", name) for name in _PITCH_TRANSFORMS),
+    ("resume", "restart"),
+    ("resume", "init_from"),
+    ("pace", "duration_control"),
+    ("infer_expt_dir", "config"),
+    ("infer_expt_dir", "name"),
+    ("pitch_transform_custom", "pitch_transform_flatten"),
+    ("pitch_transform_custom", "pitch_transform_invert"),
+    ("pitch_transform_custom", "pitch_transform_amplify"),
+    ("pitch_transform_custom", "pitch_transform_shift"),
 ]
 _DEFAULTS = {flag.name: flag.default if flag.value else False for flag in FLAGS}
 

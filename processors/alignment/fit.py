@@ -74,8 +74,9 @@ def check_coverage(alignment: Alignment, wav: np.ndarray, sample_rate: int) -> t
         if unaligned_s > MAX_UNALIGNED_S and has_vowels:
             place = f"{FRAME_S * frames[0]:.2f} to {FRAME_S * (frames[-1] + 1):.2f} s"
             fault = f"it leaves out {unaligned_s:.2f} s of speech: no phones from {place}"
+            where = "where the recording is as loud as its speech"
             remedy = "align this recording again"
-            raise AlignmentError(f"{fault}, where it is as loud as its speech; {remedy}")
+            raise AlignmentError(f"{fault}, {where}; {remedy}")
         if unaligned_s > _REPORTED_S and number in (0, len(phones)):
             end = "after the last" if number else "before the first"
             notices.append(f"sound as loud as speech {end} phone is not aligned")

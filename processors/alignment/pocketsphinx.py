@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import soxr
@@ -40,7 +41,14 @@ _FEWEST_PHONES = 20  # for that check
 
 _PHONES = frozenset((*VOWELS, *CONSONANTS))
 Phones = tuple[str, ...]
-PhoneSpan = tuple[str, int, int]  # without stress; its first frame of the model, and their number
+
+
+class PhoneSpan(NamedTuple):
+    """A phone in frames of the model."""
+
+    phone: str  # without stress
+    start: int  # first frame
+    n_frames: int
 
 
 def align_english(
@@ -61,15 +69,15 @@ def align_english(
     if rate != MODEL_RATE:
         wav = soxr.resample(wav, rate, MODEL_RATE)  # another (S,)
     pcm = (np.clip(wav, -1, 1) * 32767).astype("<i2").tobytes()
-    spans = [*chain(*_align([_without_stress(word) for word in words], pcm))]
-    shortest = sum(n_frames * FRAME_S <= SHORTEST_PHONE_S for _, _, n_frames in spans)
+    spans_by_word = _align([_without_stress(word) for word in words], pcm)
+    shortest = sum(s.n_frames * FRAME_S <= SHORTEST_PHONE_S for word in spans_by_word for s in word)
     if n_phones >= _FEWEST_PHONES and shortest > MAX_SHORTEST_SHARE * n_phones:
         least = f"the minimum length of {SHORTEST_PHONE_S:.2f} s"
         fault = f"{shortest} of {n_phones} phones have {least}"
         remedy = "does the recording match its text?"
         raise AlignmentError(f"text and recording do not fit: {fault}; {remedy}")
-    times = iter([_times_of(start, n_frames, duration_s) for _, start, n_frames in spans])
-    timed = [[TimedPhone(phone, *next(times)) for phone in word] for word in words]
+    spans = chain.from_iterable(spans_by_word)
+    timed = [[_timed(phone, next(spans), duration_s) for phone in word] for word in words]
     return aligner.merge(aligner.aligned_words(spoken, timed), duration_s, config.edge_silence_s)
 
 
@@ -82,10 +90,11 @@ def _without_stress(phones: Sequence[str]) -> Phones:
     return bare
 
 
-def _times_of(start: int, n_frames: int, duration_s: float) -> tuple[float, float]:
-    """Returns start and end of a phone in seconds, without the lead."""
-    start_s = start * FRAME_S + LEAD_S if start else 0.0
-    return start_s, min((start + n_frames) * FRAME_S + LEAD_S, duration_s)
+def _timed(phone: str, span: PhoneSpan, duration_s: float) -> TimedPhone:
+    """Returns a phone with its stress, in seconds and without the lead."""
+    start_s = span.start * FRAME_S + LEAD_S if span.start else 0.0
+    end_s = (span.start + span.n_frames) * FRAME_S + LEAD_S
+    return TimedPhone(phone, start_s, min(end_s, duration_s))
 
 
 def _align(words: Sequence[Phones], pcm: bytes) -> list[list[PhoneSpan]]:
@@ -134,11 +143,11 @@ class _Recogniser:
         self._decoder.set_alignment()
         self._run(pcm)
         spans = [
-            (word.name, [(phone.name, phone.start, phone.duration) for phone in word])
+            (word.name, [PhoneSpan(phone.name, phone.start, phone.duration) for phone in word])
             for word in self._decoder.get_alignment()
         ]
         spoken = [phones for name, phones in spans if not name.startswith(("<", "["))]  # no silence
-        if [tuple(phone for phone, _, _ in phones) for phones in spoken] != list(words):
+        if [tuple(span.phone for span in phones) for phones in spoken] != list(words):
             raise RuntimeError("its phones differ from those of the text")
         return spoken
 

@@ -140,10 +140,17 @@ def _write(
         import soxr
 
         resampler = soxr.ResampleStream(sample_rate, rate, 1)
-    endian = "LITTLE" if format == "pcm" else None
-    layout = {"subtype": chosen.subtype, "endian": endian, "format": chosen.container}
-    quality = {"compression_level": chosen.compression_level, "bitrate_mode": chosen.bitrate_mode}
-    with soundfile.SoundFile(file, "w", rate, 1, **layout, **quality) as sound:
+    with soundfile.SoundFile(
+        file,
+        "w",
+        samplerate=rate,
+        channels=1,
+        format=chosen.container,
+        subtype=chosen.subtype,
+        endian="LITTLE" if format == "pcm" else None,
+        compression_level=chosen.compression_level,
+        bitrate_mode=chosen.bitrate_mode,
+    ) as sound:
         if tag and format != "pcm":
             sound.software, sound.comment = _SOFTWARE, tag
         for piece in pieces:

@@ -55,8 +55,9 @@ class FeatureDataset(Dataset[TtsItem]):
         self.lengths = np.zeros(len(self._places), dtype=np.int64)
         for item, (store, position) in enumerate(self._places):
             if (speaker := store.speakers[position]) not in self._speaker_ids:
-                fault = f"the speaker of {store.ids[position]}, {speaker!r}, is not among the"
-                raise InputError(f"{store.folder}: {fault} speakers of this model")
+                spoken = f"{store.ids[position]}, {speaker!r}"
+                fault = f"the speaker of {spoken}, is not among the speakers of this model"
+                raise InputError(f"{store.folder}: {fault}")
             frames, phones = int(store.frames[position]), int(store.phones_count[position])
             is_cropped = 0 < crop_phones < phones
             self.lengths[item] = -(-frames * crop_phones // phones) if is_cropped else frames
@@ -72,11 +73,13 @@ class FeatureDataset(Dataset[TtsItem]):
             raise InputError(f"{features.id}: {error}") from error
         durations = features.durations
         return TtsItem(
-            features.id,
-            torch.tensor(phone_ids, dtype=torch.int64),
-            self._speaker_ids[features.speaker],
-            None if durations is None else torch.from_numpy(durations),
-            *map(torch.from_numpy, (features.mel, features.f0, features.energy)),
+            id=features.id,
+            phone_ids=torch.tensor(phone_ids, dtype=torch.int64),
+            speaker_id=self._speaker_ids[features.speaker],
+            durations=None if durations is None else torch.from_numpy(durations),
+            mel=torch.from_numpy(features.mel),
+            f0=torch.from_numpy(features.f0),
+            energy=torch.from_numpy(features.energy),
         )
 
     def features(self, draw: Draw) -> Features:
@@ -125,6 +128,7 @@ def crop(features: Features, n_phones: int, generator: np.random.Generator) -> F
         mel=np.ascontiguousarray(features.mel[:, frames]),
         f0=features.f0[frames].copy(),
         energy=features.energy[frames].copy(),
+        start=0,
     )
 
 

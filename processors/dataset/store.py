@@ -183,7 +183,8 @@ class Store:
 
     TENSORS: ClassVar[tuple[str, ...]]  # of a record, in the order in which they are written
     _HAS_PHONES: ClassVar[bool]
-    _FAULT: ClassVar[str]  # of a store of the other kind, with its remedy
+    _FAULT: ClassVar[str]  # of the folder of a store of the other kind
+    _REMEDY: ClassVar[str]
 
     def __init__(self, folder: Path, mel: MelConfig | None = None) -> None:
         self.folder = folder
@@ -214,7 +215,7 @@ class Store:
             fault = f"not an index of this version ({error})"
             raise InputError(f"{path}: {fault}; run stage 1 again") from error
         if ((self.phones_count == 0) == self._HAS_PHONES).any():
-            raise InputError(f"{folder} {self._FAULT} with another preprocess.processed_dir")
+            raise InputError(f"{folder} {self._FAULT}; {self._REMEDY}")
         self._positions = {id: i for i, id in enumerate(self.ids)}
         self._open_shards: dict[str, Any] = {}
 
@@ -282,7 +283,8 @@ class FeatureStore(Store):
 
     TENSORS = ("phones", "durations", "mel", "f0", "energy")
     _HAS_PHONES = True
-    _FAULT = "holds recordings for vocoders, and no phones; run stage 1 of an acoustic model"
+    _FAULT = "holds recordings for vocoders, and no phones"
+    _REMEDY = "run stage 1 of an acoustic model with another preprocess.processed_dir"
 
     def read(self, key: str | int) -> Features:
         """Reads one utterance by id or position."""
@@ -319,7 +321,8 @@ class MelWavStore(Store):
 
     TENSORS = ("mel", "wav")
     _HAS_PHONES = False
-    _FAULT = "holds features for acoustic models, and no audio; run stage 1 of a vocoder"
+    _FAULT = "holds features for acoustic models, and no audio"
+    _REMEDY = "run stage 1 of a vocoder with another preprocess.processed_dir"
 
     def read(self, key: str | int, first: int = 0, n_frames: int | None = None) -> MelWav:
         """Reads one utterance, or some frames of it, by id or position."""

@@ -98,7 +98,7 @@ def _read_row(path: Path) -> np.ndarray:
     try:
         values = read_array(path)
     except InputError as error:
-        raise AlignmentError(str(error)) from None
+        raise AlignmentError(str(error).removeprefix(f"{path}: ")) from None  # callers name it
     row = np.atleast_1d(np.squeeze(values))
     if row.ndim != 1 or row.size == 0 or row.dtype.kind not in "iuf":
         found = f"{values.dtype} of shape {values.shape}"

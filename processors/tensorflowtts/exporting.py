@@ -126,13 +126,17 @@ def split_of(ids: Sequence[str], test_size: float, seed: int) -> SplitOfId:
 
 
 def _extract(
-    config: PreprocessConfig, folder: Path, split: SplitOfId, _name: str, batch: list[Utterance]
+    config: PreprocessConfig,
+    folder: Path,
+    split: SplitOfId,
+    _name: str,
+    utterances: list[Utterance],
 ) -> list[Rejection]:
     """Writes the arrays of some utterances, and returns those that cannot be used."""
     extractor = shards.once_per_process(partial(_Extractor, config), repr(config))
-    extractor.reader.prepare(batch)
+    extractor.reader.prepare(utterances)
     rejected: list[Rejection] = []
-    for utterance in batch:
+    for utterance in utterances:
         arrays = shards.extract_or_reject(extractor, utterance, shards.Trace(), rejected) or {}
         for file, values in arrays.items():
             write_array(file.path(folder, split[utterance.id], utterance.id), values)

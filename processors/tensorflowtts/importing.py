@@ -104,8 +104,8 @@ class DumpReader:
         if self.durations is not None:
             files = self.durations.get(id, [])
             if len(files) != 1:
-                known = ", ".join(map(str, files)) or "none"
-                raise FeatureError(f"files of its durations: {known}; expected one")
+                names = ", ".join(map(str, files)) or "none"
+                raise FeatureError(f"files of its durations: {names}; expected one")
             durations = checked_durations(_read_numbers(files[0]), len(phones), T)
         return Features(
             id=id,

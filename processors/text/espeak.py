@@ -121,12 +121,17 @@ def _open_voice(language: str) -> _EspeakVoice:
         near = [code for code in voices if code[:2] == language[:2]]
         near += [code for code, name in voices.items() if name.lower().startswith(language.lower())]
         nearest = ", ".join(sorted(dict.fromkeys(near), key=len)[:6])  # "en-us", "en-gb-x-rp"
-        known = f"nearest: {nearest}" if near else f"it has {', '.join(sorted(voices))}"
-        raise InputError(f"espeak has no language '{language}'; {known}")
+        hint = f"nearest: {nearest}" if near else f"it has {', '.join(sorted(voices))}"
+        raise InputError(f"espeak has no language '{language}'; {hint}")
     logger = logging.getLogger("arion.phonemizer")
     logger.setLevel(logging.CRITICAL)  # no warnings about foreign words
-    options = {"language_switch": "remove-flags", "words_mismatch": "ignore"}
-    backend = EspeakBackend(language, with_stress=True, logger=logger, **options)
+    backend = EspeakBackend(
+        language,
+        with_stress=True,
+        language_switch="remove-flags",
+        words_mismatch="ignore",
+        logger=logger,
+    )
     return _EspeakVoice(backend, Separator(phone="_", word=" ", syllable=""))
 
 

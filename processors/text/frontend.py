@@ -95,10 +95,10 @@ class TextFrontend:
         tokens = [token for _, tokens in parts for token in tokens]
         unspoken = self.unspoken(text)
         normalised, tokens, marks = self._units(normalised, tokens)
-        if all(token.kind == "pause" for token in tokens):
+        if not any(map(_is_spoken, tokens)):
             raise InputError(f"there is no word to say in {text[:80]!r}")
         units = [self._units(*part)[1] for part in parts] if len(parts) > 1 else []
-        word_ends = accumulate(sum(token.kind != "pause" for token in part) for part in units)
+        word_ends = accumulate(sum(map(_is_spoken, part)) for part in units)
         spoken = self._spoken(text, normalised, tokens)
         return replace(spoken, unspoken=(*unspoken, *marks), word_ends=tuple(word_ends))
 
@@ -183,6 +183,8 @@ class TextFrontend:
         said = iter(words)
         pairs: list[tuple[Token, Pronunciation]] = []
         for token in tokens:
+            if token.kind == "phones" and not token.text:
+                continue
             names = token.text.split() if token.kind == "phones" else []
             phones = tuple(f"{self._phone_prefix}{name}" for name in names)
             spoken = next(said) if token.kind == "word" else Pronunciation(phones, in_lexicon=True)
@@ -203,8 +205,8 @@ class TextFrontend:
             follows_word = bool(words) and words[-1].end == len(phones)
             if token.kind == "pause":
                 if words or self._symbols:  # punctuation before the first word makes no pause
-                    has_name = self._has_classes or self._symbols
-                    phones.append(token.text if has_name else symbols.SHORT_PAUSE)
+                    has_marks = self._has_classes or self._symbols
+                    phones.append(token.text if has_marks else symbols.SHORT_PAUSE)
                 continue
             if follows_word and self._in_letters and not self._symbols:
                 phones.append(symbols.WORD_BOUNDARY)
@@ -238,6 +240,11 @@ class Frontends(dict[str, TextFrontend]):
     def __missing__(self, language: str) -> TextFrontend:
         self[language] = TextFrontend(self._config, language, self._unknown)
         return self[language]
+
+
+def _is_spoken(token: Token) -> bool:
+    """Returns whether a token is a word; "{|hello}" has no phones, and is none."""
+    return token.kind != "pause" and bool(token.text)
 
 
 def _spaces_first(texts: Sequence[str]) -> Iterator[str]:

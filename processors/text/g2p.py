@@ -104,9 +104,10 @@ def read_lexicon(path: Path, is_phone: Callable[[str], bool]) -> dict[str, tuple
         word, *phones = line.split()
         wrong = ["a mark where a space follows"] if WITHOUT_SPACE.search(word) else []
         wrong += [f"the unknown phone '{phone}'" for phone in phones if not is_phone(phone)]
-        if wrong := wrong or ["no phones"] * (not phones):
+        if wrong or not phones:
+            fault = wrong[0] if wrong else "no phones"
             usage = "`WORD  PH1 PH2`, ARPAbet such as AH0 for the backend lexicon, IPA for espeak"
-            raise InputError(f"{path}:{number}: '{word}' has {wrong[0]}; expected {usage}")
+            raise InputError(f"{path}:{number}: '{word}' has {fault}; expected {usage}")
         pronunciations.setdefault(word.lower().partition("(")[0] or word.lower(), tuple(phones))
     return pronunciations
 

@@ -178,9 +178,10 @@ def marked_up_passages(
             elif item.break_s is None:
                 marks.append(item.mark)
             else:  # the marks before a break are reached when it begins
-                is_first = bool(marks) and not passages
-                passages += [Passage(NOTHING, starts_sentence=True)] * is_first
-                if is_first or (passages and break_s is None):
+                if marks and not passages:
+                    passages.append(Passage(NOTHING, starts_sentence=True))
+                    passages[-1], marks = _marked(passages[-1], marks), []
+                elif passages and break_s is None:
                     passages[-1], marks = _marked(passages[-1], marks), []
                 break_s = (break_s or 0) + item.break_s
     if break_s is not None:

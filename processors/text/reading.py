@@ -369,8 +369,10 @@ def merge_wordless(pieces: Sequence[str]) -> list[str]:
     """Joins pieces without a letter or digit ("...", "-") to their neighbours; signs are spoken."""
     joined: list[str] = []
     for piece in pieces:
-        is_alone = not joined or (has_word(piece) and has_word(joined[-1]))
-        joined.append(piece if is_alone else f"{joined.pop()} {piece}")
+        if joined and not (has_word(piece) and has_word(joined[-1])):
+            joined[-1] = f"{joined[-1]} {piece}"
+        else:
+            joined.append(piece)
     return joined
 
 

@@ -279,9 +279,10 @@ class Vocabulary:
 
     def ids(self, phones: Sequence[str]) -> list[int]:
         """Returns the id of each phone; an InputError names all unknown ones."""
-        if unknown := " ".join(sorted(set(phones) - set(self._ids))):
+        if unknown := sorted(set(phones) - self._ids.keys()):
             reason = "it was trained on another phone set, or its corpus does not contain them"
-            fault = f"phones {unknown} are not among the {len(self)} symbols of this model"
+            names = " ".join(unknown)
+            fault = f"phones {names} are not among the {len(self)} symbols of this model"
             raise InputError(f"{fault}; {reason}")
         return [self._ids[phone] for phone in phones]
 

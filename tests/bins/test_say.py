@@ -274,6 +274,7 @@ def test_a_book_becomes_a_folder(say, tmp_path, capsys):
         (["tale.txt", "-o", "out", "--ssml"], "--format and --ssml go with a text, not"),
         (["tale.txt", "-o", "out", "--format", "html"], "--format and --ssml go with a text"),
         (["tale.txt", "-o", "out", "--subtitles", "a.srt"], "--subtitles, --format and --ssml"),
+        (["tale.txt", "-o", "out", "--subtitles", "a.txt"], "--subtitles, --format and --ssml"),
         (["no.epub", "-o", "out"], r"no\.epub: no such file"),
         (["no.txt", "-o", "a.mp3"], r"no\.txt: no such file"),
         (["a.ssml", "-o", "a.mp3"], r"a\.ssml is a file of SSML: read it with --file"),

@@ -90,7 +90,8 @@ def train(examples: Sequence[Example], n_threads: int = 1) -> PhoneHmm:
             utterances.append((model.normalized(frames, speaker), segments))
     if not utterances:
         fault = "no recording is long enough for the phones of its text"
-        raise InputError(f"{fault}, so that preprocess.aligner hmm has nothing to learn; {_REMEDY}")
+        effect = "so that there is nothing for preprocess.aligner hmm to learn from"
+        raise InputError(f"{fault}, {effect}; {_REMEDY}")
     with ThreadPoolExecutor(n_threads) as pool:
         model = _m_step(model, _e_step(pool, _flat_start, model, utterances))
         model = _train_growing(pool, model, utterances, MAX_GAUSSIANS)

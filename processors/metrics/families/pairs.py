@@ -137,8 +137,9 @@ def _direction(features: "AcousticFeatures") -> np.ndarray | None:
         return None
     vector = np.asarray(features.embedding)
     if vector.ndim != 1 or vector.dtype.kind not in "fiu" or not np.isfinite(vector).all():
-        fault = f"{features.encoder}: gave {vector.dtype} of shape {vector.shape}; an encoder of"
-        raise UserFunctionError(f"{fault} voices gives one vector of finite numbers, (D,)")
+        fault = f"gave {vector.dtype} of shape {vector.shape}"
+        remedy = "an encoder of voices gives one vector of finite numbers, (D,)"
+        raise UserFunctionError(f"{features.encoder}: {fault}; {remedy}")
     length = np.linalg.norm(vector)
     return vector / length if length > 0 else None
 

@@ -59,19 +59,22 @@ class _Currency(NamedTuple):
 
 
 _CURRENCIES_OF = {  # by their signs and codes
-    "$": "dollar, dollars", "£ GBP": "pound, pounds, penny, pence", "€ EUR": "euro, euros",
-    "¥ JPY": "yen, yen, sen, sen", "₹ INR": "rupee, rupees, paisa, paise", "₩": "won, won",
-    "₽": "ruble, rubles, kopeck, kopecks", "CNY": "yuan, yuan",
-    "CHF": "Swiss franc, Swiss francs, centime, centimes", "US$ USD": "US dollar, US dollars",
-    "C$ CA$ CAD": "Canadian dollar, Canadian dollars",
-    "A$ AU$ AUD": "Australian dollar, Australian dollars",
-    "NZ$": "New Zealand dollar, New Zealand dollars", "HK$": "Hong Kong dollar, Hong Kong dollars",
-}  # fmt: skip
-_CURRENCIES = {
-    sign: _Currency(*names.split(", "))
-    for signs, names in _CURRENCIES_OF.items()
-    for sign in signs.split()
+    "$": _Currency("dollar", "dollars"),
+    "£ GBP": _Currency("pound", "pounds", "penny", "pence"),
+    "€ EUR": _Currency("euro", "euros"),
+    "¥ JPY": _Currency("yen", "yen", "sen", "sen"),
+    "₹ INR": _Currency("rupee", "rupees", "paisa", "paise"),
+    "₩": _Currency("won", "won"),
+    "₽": _Currency("ruble", "rubles", "kopeck", "kopecks"),
+    "CNY": _Currency("yuan", "yuan"),
+    "CHF": _Currency("Swiss franc", "Swiss francs", "centime", "centimes"),
+    "US$ USD": _Currency("US dollar", "US dollars"),
+    "C$ CA$ CAD": _Currency("Canadian dollar", "Canadian dollars"),
+    "A$ AU$ AUD": _Currency("Australian dollar", "Australian dollars"),
+    "NZ$": _Currency("New Zealand dollar", "New Zealand dollars"),
+    "HK$": _Currency("Hong Kong dollar", "Hong Kong dollars"),
 }
+_CURRENCIES = {sign: name for signs, name in _CURRENCIES_OF.items() for sign in signs.split()}
 _MAGNITUDES = {
     "k": "thousand", "m": "million", "mn": "million", "mm": "million", "mio": "million",
     "b": "billion", "bn": "billion", "t": "trillion", "tn": "trillion", "trn": "trillion",

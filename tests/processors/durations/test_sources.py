@@ -262,6 +262,13 @@ def test_statistics_that_are_none_or_missing_are_refused(folder, row):
         find_pitch(folder, folder / "nowhere.json")
 
 
+def test_an_unreadable_pitch_file_is_named_once(folder):
+    (folder / "b.npy").write_bytes(b"no array")
+    with pytest.raises(AlignmentError) as refused:
+        find_pitch(folder, None)("b", 3)
+    assert str(refused.value).startswith(f"{folder / 'b.npy'}: not a complete .npy file")
+
+
 def test_a_missing_file_a_wrong_length_a_wrong_shape_and_an_empty_folder_are_named(folder):
     torch.save(torch.full((3, 3), 100.0), folder / "three.pt")
     pitch = find_pitch(folder, None)

@@ -109,6 +109,19 @@ def test_inline_phones_are_said_as_written(ipa):
         ipa("{AH0}")
 
 
+@pytest.mark.parametrize("extractor", ["lexicon", "letters", "nvidia_english", "espeak_characters"])
+def test_braces_without_phones_are_no_word(extractor):
+    frontend = TextFrontend(TextConfig(phone_extractor=extractor), "en-us")
+    spoken = frontend("say {|hello} ", "again")
+    assert [word.text for word in spoken.words] == ["say", "again"]
+    assert all(word.start < word.end for word in spoken.words)
+    assert spoken.word_ends == (1, 2)
+    if extractor == "letters":
+        assert spoken.phones == frontend("say again").phones
+    with pytest.raises(InputError, match="no word to say"):
+        frontend("{|hello}")
+
+
 @pytest.mark.parametrize(
     "text", ["", " \n", "😀👍", "\x00\x07", "...?!", "\u200f\u202e", "''", "-"]
 )

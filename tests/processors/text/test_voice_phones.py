@@ -169,6 +169,8 @@ def test_ids_are_places_in_the_list():
     assert Vocabulary(vocabulary.symbols) == vocabulary
     with pytest.raises(InputError, match="phones QQ XX are not among the 92 symbols"):
         arpabet.ids(["AA1", "XX", "QQ"])
+    with pytest.raises(InputError, match="phones  are not among the 92 symbols"):
+        arpabet.ids(["AA1", ""])
     for symbols in (["a", PAD], [PAD, "a", "a"], []):
         with pytest.raises(
             InputError, match=r"a vocabulary (holds a symbol twice|must start with)"
