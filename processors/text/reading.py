@@ -197,7 +197,10 @@ def _phones_of(unit: str) -> int:
 
 
 def cut_cost(word: str, following: str) -> float:
-    """Computes the cost of a cut between two words, from 0 after a clause to 0.25."""
+    """Computes the cost of a cut between two words, from 0 after a clause to 0.25.
+
+    Costs are shares of the length of the chunk.
+    """
     if re.search(r"[.!?;:…—–]['\"”’)\]]*$", word):
         return 0.0
     if re.search(r"[,)\]、，]['\"”’]*$", word):
