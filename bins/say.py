@@ -161,7 +161,7 @@ def _book(flags: argparse.Namespace) -> Path | None:
 
 
 def _speak_book(path: Path, flags: argparse.Namespace) -> None:
-    """Speaks a book into a folder."""
+    """Speaks a book into a folder; the same command goes on after an interruption."""
     from models.programs.books.reading import read_book
     from models.programs.books.speaking import speak_book
 

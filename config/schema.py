@@ -1,7 +1,9 @@
 """The whole configuration of an experiment: its top-level keys and the `inference` section.
 
-Key names follow Amphion's `exp_config.json` where the meaning is the same; those of the mel are
-librosa's. The `model` section is the config dataclass of the model that `model_type` names.
+Every key has its type, default, meaning and unit in this folder: `preprocess` in preprocess.py,
+`train` in train.py. Key names follow Amphion's `exp_config.json` where the meaning is the same;
+those of the mel are librosa's. The `model` section is the config dataclass of the model that
+`model_type` names and lives in that model's file.
 """
 
 from dataclasses import dataclass, field

@@ -173,7 +173,10 @@ class AudioFiles:
         self._used: set[Path] = set()
 
     def find(self, name: str) -> list[Path]:
-        """Finds the audio files of a relative path; of several, only those with its own suffix."""
+        """Finds the audio files called `name`, a relative path with or without its suffix.
+
+        Of several, it returns those with the suffix of `name`, if any has it.
+        """
         path = PurePosixPath(name)
         stem = without_suffix(path.name)
         folders = [self.root / folder / path.parent for folder in self._folders]

@@ -358,7 +358,10 @@ def _missing_start(paths: Collection[str], is_absolute: bool, files: AudioFiles)
 
 
 def _in_braces(phones: str) -> str:
-    """Writes a cell of phones as the front end reads them: `{HH AY1} {DH EH1 R}, {B AA1 B}`."""
+    """Writes a cell of phones as the text front end reads them: `{HH AY1} {DH EH1 R}, {B AA1 B}`.
+
+    Words are as far apart as the cell has them: by `|`, `/`, `_`, `#` or two spaces.
+    """
     tokens = re.sub(r"[{}]|\s{2,}", " | ", phones).split()
     text = ""
     for between, group in groupby(tokens, key=lambda token: token.lower() in _BETWEEN_WORDS):

@@ -3,7 +3,8 @@
     metadata.csv    id|text|normalized text      or    id|text
     wavs/<id>.wav   or .flac
 
-The normalized text is used where there is one.
+The normalized text is used where there is one (it may be empty in some lines): numbers and
+abbreviations are spelt out in it.
 """
 
 from dataclasses import replace

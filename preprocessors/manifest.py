@@ -88,10 +88,10 @@ def is_safe_id(id: str) -> bool:
 
 
 def safe_id(name: str) -> str:
-    """Makes an id of a name: with `_` for `/`.
+    """Makes an id of a name, replacing `/` by `_`.
 
-    If it is not safe then, `_` takes the place of other characters, and digits of the SHA-256 of
-    the name are added, so that different names have different ids.
+    If other characters remain than an id may have, they become `_`, and the first digits of the
+    SHA-256 of the name are added, so that different names have different ids.
     """
     id = name.replace("/", "_")
     if is_safe_id(id):

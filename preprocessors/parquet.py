@@ -21,7 +21,10 @@ _SUFFIXES = {b"RIFF": ".wav", b"RF64": ".wav", b"fLaC": ".flac", b"OggS": ".ogg"
 
 
 def read_parquet(path: Path) -> Iterator[tuple[dict[str, Any], Path | None]]:
-    """Yields rows, with the name of the recording as `audio`, and the recordings, unpacked once."""
+    """Yields rows and their recordings, which are unpacked unless that was done before.
+
+    The value of `audio` is the name of the recording, if the row has one.
+    """
     rows = list(_read(path, "path"))
     if not any(isinstance(row.get(_AUDIO), dict) for row in rows):
         yield from ((row, None) for row in rows)

@@ -67,7 +67,7 @@ class Repository(NamedTuple):
 
     name: str  # org/name; created where missing by an upload
     revision: str | None = None  # branch, tag or commit; None: the branch `main`
-    private: bool = False  # uploads go to no public one
+    private: bool = False  # refuses to upload to a public repository
     message: str = "Publish an experiment"  # of the commit of an upload
 
     def __str__(self) -> str:

@@ -160,7 +160,10 @@ def _loky_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
 
 
 def _end_with(parent: int) -> None:
-    """Ends this process within a second after its parent, which SIGKILL may have ended."""
+    """Ends this process within a second after its parent, also before its first chunk.
+
+    A parent that is killed by SIGKILL cannot end it. Windows does not tell of the parent's end.
+    """
 
     def watch() -> None:
         while os.getppid() == parent:

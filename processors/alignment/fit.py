@@ -1,4 +1,7 @@
-"""Whether alignment and text fit their recording (docs/benchmarks.md#alignments-of-a-part)."""
+"""Whether an alignment, and the text, fit their recording: which are reported, and which rejected.
+
+docs/benchmarks.md#alignments-of-a-part has what is found, and that no right alignment is rejected.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

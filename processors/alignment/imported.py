@@ -1,4 +1,7 @@
-"""The aligner "imported": alignments as JSON, `<id>.json`, that bins.import_durations writes."""
+"""The aligner "imported": alignments as JSON, `<id>.json`: words and phones with times in seconds.
+
+`python -m bins.import_durations` writes them from durations of other programs.
+"""
 
 from collections.abc import Iterable, Mapping
 from math import inf
@@ -19,7 +22,11 @@ def imported_folder(config: PreprocessConfig, dataset_root: Path) -> Path:
 
 
 def read_alignment(path: Path, utterance: Utterance | None = None) -> timed.Grid:
-    """Reads phones, with pitch, and words of an imported alignment; refuses one of another text."""
+    """Reads phones and words of an imported alignment.
+
+    Each is an object with its name, `phone` or `word`, and `start_s` and `end_s`; a phone may have
+    its pitch, `f0_hz`. Raises AlignmentError if it is of another text than that of the utterance.
+    """
     try:
         row = cast("Any", read_json(path))
         phones = _intervals(row["phones"], "phone")

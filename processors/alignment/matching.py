@@ -20,9 +20,11 @@ Symbols = Sequence[str]
 
 
 def is_same_text(words: Sequence[str], others: Sequence[str]) -> bool:
-    """Returns whether `MIN_WORDS` of the words or `MIN_LETTERS` of the letters agree in order.
+    """Returns whether two transcripts can be of the same text.
 
-    True for what cannot be compared: numbers, `<unk>`, other writing systems (Chinese and pinyin).
+    They can if `MIN_WORDS` of the words or `MIN_LETTERS` of the letters agree in order. Numbers,
+    unknown words (`<unk>`) and other writing systems, such as pinyin for Chinese, cannot be
+    compared.
     """
     if not is_comparable(words, others):
         return True
@@ -50,7 +52,8 @@ def first_missing_word(
     """Finds the first word of a text that a transcript lacks, and counts the units before it.
 
     A word is missing if an alignment of least edits (Wagner and Fischer 1974) deletes all of its
-    symbols; none is where phones have other names. Units are the words or phones of a transcript.
+    symbols; if the phones have other names, none is missing. The units of the other transcript are
+    words or phones.
     """
     text, other = [*chain(*words)], [*chain(*units)]
     before = _edits(text, other)  # (S + 1, U + 1)

@@ -1,10 +1,16 @@
 """The aligner "textgrid": Praat TextGrids, as the Montreal Forced Aligner (MFA) writes them.
 
-Silence is `sp`, `sil`, an empty label or a gap. The phones `spn` of unknown words become `<spn>`.
-Tiers and silences may end up to half a second before or after the audio's end, phones 50 ms after
-it: they are cut. Intervals may have no length. Words are matched by their letters, or by their
-phones without a tier of words. The file's phones are kept where the lexicon has others: they are
-what is spoken.
+Particulars of MFA's files, and how they are treated:
+
+- Silence is `sp`, `sil`, an empty label or a gap: all are equal here.
+- Unknown words are `<unk>`, and their phones `spn`: these become `<spn>`.
+- Tiers and silences end up to half a second after or before the audio's end: they are cut. A phone
+  is cut by 50 ms at most.
+- Intervals may have no length: such phones last 0 s.
+- Words are spelt differently from the text: they are matched by their letters.
+- Without a tier of words, phones are matched instead.
+
+The file's phones are kept where they differ from the lexicon's: they are what is spoken.
 """
 
 import re
@@ -46,7 +52,10 @@ USUAL_TIERS = Tiers()
 
 
 def read_textgrid(path: Path, tiers: Tiers = USUAL_TIERS) -> Grid:
-    """Reads words and phones of a TextGrid of either form, and `pauses`, which Arion exports."""
+    """Reads the tiers of words and phones of a TextGrid of either form.
+
+    With a tier `pauses`, which this toolkit exports, the phones are a complete sequence.
+    """
     # praatio's own objects refuse what MFA writes (intervals past the end or of no length)
     from praatio.utilities.errors import PraatioException
     from praatio.utilities.textgrid_io import parseTextgridStr

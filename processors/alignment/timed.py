@@ -96,7 +96,12 @@ def check_text(text: object, utterance: Utterance) -> None:
 def align_grid(
     grid: Grid, spoken: SpokenText, duration_s: float, edge_silence_s: float
 ) -> Alignment:
-    """Joins a source's phones with words and punctuation of the text; refuses one of another."""
+    """Joins a source's phones with the words and the punctuation of the text.
+
+    Raises AlignmentError if the source belongs to another text or recording: if it differs from the
+    audio by more than `MAX_MISMATCH_S`, a phone ends more than `MAX_CUT_S` after the audio, it
+    lacks a word, or has phones or words of another text.
+    """
     if not grid.phones:
         raise AlignmentError("it has no phones, only silence; does it belong to this recording?")
     check_times(grid)
@@ -125,7 +130,11 @@ def file_aligner(
     read: Callable[[Path, Utterance], Grid],
     remedy: str,
 ) -> aligner.Aligner:
-    """Returns an aligner that reads files; `remedy` is what to do without their folder."""
+    """Returns an aligner that reads the alignment of each utterance from a file.
+
+    `folder_of` gets the configuration and the folder of the corpus, `find` the folder of the files
+    and the utterance; `remedy` is what to do without that folder.
+    """
 
     def make(config: PreprocessConfig, dataset_root: Path, _folder: Path) -> aligner.Align:
         folder = folder_of(config, dataset_root)
@@ -170,7 +179,8 @@ def _phones_of_words(spoken: SpokenText) -> list[list[str]]:
 
 def _check_same(grid: Grid, spoken: SpokenText, duration_s: float) -> None:
     """Refuses a source of a recording of another length, or of another text."""
-    last_s = grid.phones[-1].end_s  # without a length, silence at the end may be left out
+    last_s = grid.phones[-1].end_s
+    # a source that does not give its length may leave out silence at its end
     longest = max(last_s, grid.duration_s or (duration_s if last_s < duration_s else 0.0))
     if abs(longest - duration_s) > MAX_MISMATCH_S:
         fault = f"it lasts {longest:.2f} s, the recording {duration_s:.2f} s"

@@ -33,7 +33,10 @@ def cut_span(wav: np.ndarray, start: int, n_frames: int, mel: MelConfig) -> np.n
 
 
 def mel_of(wav: np.ndarray, mel: MelSpectrogram, piece: int = _PIECE_FRAMES) -> np.ndarray:
-    """Computes a log-mel piece by piece, (T * hop_length,) float32 in [-1, 1] -> (M, T) float32."""
+    """Computes a log-mel piece by piece, so that an hour takes no more memory than a minute.
+
+    (T * hop_length,) float32 in [-1, 1] -> (M, T) float32.
+    """
     hop = mel.config.hop_length
     T = len(wav) // hop
     margin = -(-mel.config.n_fft // hop)  # frames that the reflection at a piece's edge reaches

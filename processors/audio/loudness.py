@@ -33,6 +33,7 @@ def loudness(pieces: Iterable[np.ndarray], sample_rate: int) -> tuple[float, flo
         n_whole = len(rest) // n_step * n_step
         powers.append(np.square(rest[:n_whole]).reshape(-1, n_step).mean(axis=1))
         rest = rest[n_whole:]
+    # gating of BS.1770-4, eq. 3 to 7
     steps = np.concatenate([np.zeros(0), *powers])  # power of each 0.1 s, (T,)
     if len(steps) < _STEPS:
         return -math.inf, peak

@@ -101,7 +101,10 @@ def _liftered(log_power: np.ndarray, f0: np.ndarray) -> np.ndarray:
 
 
 def mel_cepstra(log_power: np.ndarray, sample_rate: int) -> np.ndarray:
-    """Returns mel-cepstra, (T, ORDER + 1), of log power, nats, from 0 Hz to half rate, (T, K)."""
+    """Returns mel-cepstra of power envelopes, (T, ORDER + 1); coefficient 0 is the level.
+
+    `log_power` is the logarithm of the power from 0 Hz to half of the sample rate, (T, K), nats.
+    """
     return log_power @ _analysis(log_power.shape[1], mel_alpha(sample_rate))
 
 
@@ -116,7 +119,8 @@ def mel_alpha(sample_rate: int) -> float:
     mel = np.log1p(share * sample_rate / 2000)
     alphas = np.arange(0, 1000)[:, None] / 1000
     sine, cosine = alphas * np.sin(np.pi * share), 1 - alphas * np.cos(np.pi * share)
-    warped = share + 2 / np.pi * np.arctan2(sine, cosine)  # (1000, 1000), of the all-pass filter
+    # phase of the all-pass filter
+    warped = share + 2 / np.pi * np.arctan2(sine, cosine)  # (1000, 1000)
     return float(alphas[((warped - mel / mel[-1]) ** 2).mean(axis=1).argmin(), 0])
 
 

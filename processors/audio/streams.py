@@ -98,8 +98,11 @@ def encoded(
 
 
 def stream_delay_s(format: str, sample_rate: int) -> float:
-    """Returns how much later sound is heard in `encoded` than it is in the wav: 0 but of MP3."""
-    # an empty frame in place of the header with the length, and the delay of LAME and decoders
+    """Returns the delay of `encoded` in seconds; 0 except for MP3.
+
+    A stream of MP3 cannot give the delay of LAME and of decoders: the header that does has the
+    length, too, and an empty frame takes its place. Files have no delay.
+    """
     frame = 576 if sample_rate < 32000 else 1152
     return (frame + 576 + 529) / sample_rate if format == "mp3" else 0.0
 

@@ -109,7 +109,10 @@ class FeatureDataset(Dataset[TtsItem]):
 
 
 def crop(features: Features, n_phones: int, generator: np.random.Generator) -> Features:
-    """Returns a random run of up to `n_phones` phones with their frames; widened if it has none."""
+    """Returns a random run of `n_phones` phones and their frames; shorter utterances stay whole.
+
+    A run without frames (phones of duration 0 only) is widened to the nearest phone that has some.
+    """
     N, durations = len(features.phones), features.durations
     if n_phones >= N:
         return features
@@ -136,8 +139,10 @@ class SegmentDataset(Dataset[VocoderItem]):
     """Random segments of recordings, by `Draw(epoch, item)`; all are of the same length.
 
     A segment is a function of (seed, epoch, utterance id, its number). Shorter recordings are
-    followed by silence. An epoch has `per_second` segments for each second of a recording, per
-    store; 0: one of each recording, however long. May be copied to worker processes.
+    followed by silence: the wav by 0, the mel by the log floor. May be copied to worker processes.
+
+    An epoch has `per_second` segments for each second of a recording, per store; 0: one of each
+    recording, however long.
     """
 
     def __init__(

@@ -62,7 +62,11 @@ def split_evenly(ids: Sequence[str]) -> Splits:
 
 
 class GeneratedStore:
-    """What generated utterances have in common with a `Store`; `name` is dataset and speaker."""
+    """What generated utterances have in common with a `Store`, whose attributes they have.
+
+    `name` is that of the dataset that they replace, and of their only speaker; `folder` is a name
+    for messages. Another seed gives other utterances of the same lengths, the shortest first.
+    """
 
     def __init__(self, name: str, n_utterances: int, mel: MelConfig, *, seed: int = 0) -> None:
         self.folder = Path("generated data") / name  # for messages
@@ -171,7 +175,11 @@ class GeneratedFeatures(GeneratedStore):
 
 
 class GeneratedRecordings(GeneratedStore):
-    """Recordings that training reads as those of a MelWavStore: parts of one sound and its mel."""
+    """Recordings that training reads like those of a MelWavStore; nothing is on disk.
+
+    All are parts of one sound, made once per process, with its mel; which part is a function of
+    (seed, id).
+    """
 
     def read(self, key: str | int, first: int = 0, n_frames: int | None = None) -> MelWav:
         """Generates one recording, or some frames of it, by id or position."""

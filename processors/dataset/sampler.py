@@ -79,11 +79,13 @@ def fitting(shapes: Sequence[Shape], phones: int, frames: int) -> Shape:
 class FixedBatches:
     """The batches of an epoch: always of the same shapes, filled with other utterances each epoch.
 
-    A batch of a shape holds as many utterances as the frame budget allows. Where those of a shape
-    do not fill its last batch, those of the next smaller one do; those of the smallest shape are
-    divided into batches that differ by at most one. So every utterance comes once, and there is one
-    batch shape more than shapes, at most. The number of batches is a multiple of `multiple`; where
-    the corpus is too small for that, there are fewer shapes, or the last batches exceed the budget.
+    A batch of a shape holds as many utterances as the frame budget allows, so that all shapes take
+    about the same memory. Where the utterances of a shape do not fill its last batch, those of the
+    next smaller one do; those of the smallest shape are divided into batches that differ by at most
+    one utterance. So there is one batch shape more than shapes, at most, and every utterance comes
+    once. The number of batches is a multiple of `multiple`; where the corpus is too small for that,
+    there are fewer shapes than `n_shapes`, or the last batches exceed the budget.
+
     `phones` and `frames` are the largest numbers of each utterance, (K,).
     """
 
@@ -147,12 +149,15 @@ class FrameBudgetSampler:
 
     A batch holds as many utterances as `items x longest <= budget` allows; a longer utterance has a
     batch of its own. Every utterance comes once per epoch. The number of batches is brought to a
-    multiple of `processes x window`: the batches with the most utterances are halved; where there
-    are too few utterances for that, those with the fewest frames are joined and exceed the budget.
+    multiple of `processes x window`, never by repeating or dropping any: every process has the same
+    number of whole windows. The batches with the most utterances are halved; where there are too
+    few utterances for that, the batches with the fewest frames are joined and exceed the budget.
     In the first epoch the longest batches make the first update, so that a lack of memory shows at
     once. Two processes have the same updates as one with a window of twice the size; fewer
-    utterances than micro-batches in one update are an InputError. There is no `batch_size`
-    attribute: accelerate's own sharding by process loses batches of varying size.
+    utterances than micro-batches in one update are an InputError.
+
+    Sharding by process is done here, and there is no `batch_size` attribute: accelerate's own
+    sharding loses batches of varying size.
 
     Args:
         budget: Frames per batch, padding included.
@@ -188,7 +193,10 @@ class FrameBudgetSampler:
         self.fixed = None if fixed is None else fixed(self._multiple)
 
     def set_epoch(self, epoch: int, start: int = 0) -> None:
-        """Chooses the next epoch; `start` micro-batches of this process are left out, as done."""
+        """Chooses the epoch of the next iteration.
+
+        Its first `start` micro-batches of this process are left out: an interrupted run did them.
+        """
         self._epoch, self._start = epoch, start
 
     def __iter__(self) -> Iterator[list[Draw]]:

@@ -41,7 +41,10 @@ class Stat:
 
 @dataclass(frozen=True)
 class SpeakerStats:
-    """Statistics of speakers; without durations those over phones are the ones over frames."""
+    """Statistics of one speaker, or of several together.
+
+    Where durations are not known, those over phones are the ones over frames.
+    """
 
     f0_frame: Stat  # voiced frames, Hz
     f0_phone: Stat  # means over phones of the interpolated contour, Hz; without unvoiced utterances
@@ -151,7 +154,11 @@ def _phone_means(contour: np.ndarray, durations: np.ndarray, *, fill: bool) -> n
 
 @dataclass(frozen=True)
 class _Moments:
-    """Moments in float64; deviations do not cancel, as squares do (Chan, Golub, LeVeque 1979)."""
+    """Moments of some values, in float64.
+
+    Deviations from the mean, not sums of squares, are kept: they do not cancel (Chan, Golub and
+    LeVeque 1979).
+    """
 
     count: int = 0
     mean: float = 0.0

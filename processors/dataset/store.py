@@ -83,7 +83,8 @@ def write_index(folder: Path, rows: Sequence[IndexRow]) -> None:
 class ShardWriter:
     """A safetensors file in the making.
 
-    The header is first in the file, and written last, into reserved space: blanks may follow it.
+    The header comes first in the file and holds the offset of each tensor; it is written last, into
+    reserved space, of which the format allows the rest to be blanks.
     """
 
     def __init__(self, file: BinaryIO, name: str, ids: Collection[str], mel: MelConfig) -> None:
@@ -176,8 +177,12 @@ class Store:
 
     Attributes:
         mel: Definition of the stored mels, which the reader may expect.
-        ids: Utterance ids, sorted. Of each, in the same order: `speakers`, `frames`,
-            `phones_count` (0 of recordings), `seconds`, `starts` (in its recording, samples).
+        ids: Utterance ids, sorted.
+        speakers: Speaker of each utterance.
+        frames: Frames of each utterance, int64.
+        phones_count: Phones of each utterance, int64; 0 of recordings.
+        seconds: Duration of each utterance, float64.
+        starts: Where each begins in its recording, samples, int64.
         timed: Whether the durations of phones are stored.
     """
 
@@ -325,7 +330,10 @@ class MelWavStore(Store):
     _REMEDY = "run stage 1 of a vocoder with another preprocess.processed_dir"
 
     def read(self, key: str | int, first: int = 0, n_frames: int | None = None) -> MelWav:
-        """Reads one utterance, or some frames of it, by id or position."""
+        """Reads one utterance, or some frames of it, by id or position.
+
+        One that is read whole is compared with its checksum.
+        """
         position = self.index_of(key)
         T, hop = int(self.frames[position]), self.mel.hop_length
         last = T if n_frames is None else min(T, first + n_frames)

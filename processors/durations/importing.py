@@ -42,7 +42,10 @@ _SIGNS |= {"eos", "<eos>", "bos", "<bos>"}
 
 
 class Fitter:
-    """Fits the durations of single recordings to their texts and lengths."""
+    """Fits the durations of single recordings to their texts and lengths.
+
+    The tokens of a source of frames are those of stage 1, or named by a table.
+    """
 
     def __init__(
         self, config: PreprocessConfig, table: Table | None = None, pitch: ReadPitch | None = None
@@ -116,10 +119,11 @@ def import_durations(
 ) -> None:
     """Writes `<id>.json` for each utterance of a corpus that a source has durations of.
 
-    The folder also gets `import.json`, with counts, and `rejected.jsonl`, with reasons; if the
-    source is a voice also `attention.jsonl`, with the quality of the attention, the worst first. An
-    InputError ends it before anything is written, if the source or the corpus cannot be used, and
-    at the end, if too many utterances have no durations.
+    The folder also gets `import.json`, with counts, and `rejected.jsonl`, with the reason for each
+    utterance that was left out; if the source is a voice also `attention.jsonl`, with the quality
+    of the attention on each utterance, the worst first. The source is only read. An InputError ends
+    it before anything is written, if the source or the corpus cannot be used, and at the end, if
+    too many utterances have no durations.
 
     Args:
         phones_file: Names the tokens of a source of frames; None: `phones.txt` next to them, if

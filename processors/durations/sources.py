@@ -1,7 +1,8 @@
 """Sources of durations: the files, the recordings in them, and the tokens of other projects.
 
 The tokens of a file of frames are those of stage 1, or a table names them. Frame i lasts from i to
-i + 1 hops after the first sample. A recording of `S` samples has `S // hop` frames (windows inside
+i + 1 hops after the first sample, whether a project centres its windows on frames or not, so that
+the same hop gives the same counts. A recording of `S` samples has `S // hop` frames (windows inside
 the audio) or `S // hop + 1` (centred windows).
 """
 
@@ -66,7 +67,10 @@ class DurationSource(NamedTuple):
 def durations_in(
     path: Path, format: str | None = None, tiers: Tiers = USUAL_TIERS
 ) -> DurationSource:
-    """Returns the durations in a file, or in a folder and below; None: the format by suffixes."""
+    """Returns the durations in a file, or in a folder and all folders below.
+
+    Without a format, by the suffixes of the files.
+    """
     if not path.exists():
         raise InputError(f"{path}: no such file or folder")
     paths = [path] if path.is_file() else sorted(path.rglob("*"))
@@ -126,7 +130,8 @@ class Matches(NamedTuple):
 def match_names(source: DurationSource, ids: Collection[str]) -> Matches:
     """Finds the entry of each utterance; InputError if there is none at all.
 
-    A name is the id, or has it: `<id>-durations`, `<speaker>-duration-<id>`.
+    A name is the id, or the id with a common prefix or suffix: `<id>-durations`,
+    `<speaker>-duration-<id>`.
     """
     by_id: dict[str, list[SourceEntry]] = {}
     extra = []
@@ -166,8 +171,9 @@ def correct_sum(
 ) -> np.ndarray:
     """Corrects the last tokens (N,) so that all frames sum to the length of the recording.
 
-    Up to three missing frames are added to the last token, or surplus ones taken from the last
-    tokens. `trimmed` frames may end long before the recording.
+    Up to three missing frames are added to the last token; as many surplus ones are taken from the
+    last token, and from those before it if it is too short. `trimmed` frames may end long before
+    the recording.
     """
     total = int(frames.sum())
     fewest = int(round(seconds * rate.sample_rate) // rate.hop_length)
@@ -196,9 +202,10 @@ class Table(NamedTuple):
 
 
 def read_table(path: Path) -> Table:
-    """Reads tokens, `id|P1 P2 ...` or `id|P1 P2 ...|start in seconds`, with or without braces.
+    """Reads tokens: lines of `id|P1 P2 ...`, or `id|P1 P2 ...|start in seconds`.
 
-    A line `# hop_size 256 sample_rate 22050` gives the length of frames.
+    A line `# hop_size 256 sample_rate 22050` gives the length of frames. Braces around the tokens
+    are dropped.
     """
     tokens: dict[str, Tokens] = {}
     rate = None
@@ -223,8 +230,9 @@ ReadPitch = Callable[[str, int], np.ndarray]
 def find_pitch(folder: Path, stats: Path | None) -> ReadPitch:
     """Finds files of the pitch of tokens, `<id>.pt` or `<id>.npy`, in a folder or below.
 
-    Such as `pitch_char/<id>.pt` of NVIDIA's FastPitch 1.0, which normalises it by mean and standard
-    deviation; `stats` is its `pitch_char_stats__<list>.json` with them, or None for pitch in Hz.
+    Such as `pitch_char/<id>.pt` of NVIDIA's FastPitch 1.0, which normalises it by the mean and
+    standard deviation of all characters of a list of files, and writes those to
+    `pitch_char_stats__<list>.json`: `stats`; None for pitch in Hz.
     """
     paths = sorted(path for path in folder.rglob("*") if path.suffix in _PITCH_SUFFIXES)
     if not paths:

@@ -74,8 +74,11 @@ def subtitles(sentences: Sequence[TimedSentence], words: Sequence[TimedWord], fo
 
 
 def _written(text: str, words: Sequence[TimedWord]) -> Cue:
-    """Returns words of a text as written, "$3.50", with the times of what is spoken for them."""
-    # what has no sound, such as a dash, is part of the word before it
+    """Returns the words of a text as written, "$3.50", with the times of what is spoken for them.
+
+    What has no sound of its own, such as a dash, is part of the word before it, after a no-break
+    space.
+    """
     return [
         TimedWord(_NO_BREAK.join(parts), words[first].start_s, words[end - 1].end_s)
         for parts, first, end in _groups(text, words)

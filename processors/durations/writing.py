@@ -92,7 +92,11 @@ def write_json(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
 
 
 def write_npy(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
-    """Writes frames per phone, `<id>-durations.npy`, and their names, for `read_table`."""
+    """Writes frames per phone, `<id>-durations.npy`, and `phones.txt` with their names.
+
+    The first line of the table has the length of a frame, the others are `id|P1 P2 ...|start in
+    seconds`.
+    """
     with replacing(folder / TABLE) as path, path.open("w", encoding="utf-8") as table:
         for number, speech in enumerate(utterances):
             if number == 0:
@@ -104,7 +108,11 @@ def write_npy(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
 
 
 def write_textgrid(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
-    """Writes `<id>.TextGrid` with the tiers `words`, `phones` and, apart from them, `pauses`."""
+    """Writes `<id>.TextGrid` with the tiers `words`, `phones` and `pauses`.
+
+    The phones are without pauses, as other programs expect them; with those, an import restores the
+    sequence.
+    """
     for speech in utterances:
         phones: list[TimedPhone] = []
         end_s = 0.0
@@ -141,7 +149,11 @@ WRITERS: dict[str, Callable[[Path, Iterable[AlignedSpeech]], None]] = {
 def export_store(
     config: PreprocessConfig, folder: Path, format: str, output: Path, find: _Find | None = None
 ) -> None:
-    """Writes the alignments of a prepared dataset; times count from the start of a recording."""
+    """Writes the alignments of a dataset that stage 1 has prepared.
+
+    Times are those of the training frames, in seconds from the start of the recording. `find` adds
+    durations to features that have none.
+    """
     store = FeatureStore(folder)
     if not store.timed and find is None:
         fault = f"{folder} holds no durations (preprocess.aligner {config.aligner})"

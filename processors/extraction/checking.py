@@ -128,7 +128,10 @@ def _grouped(kind: str, texts: Iterable[tuple[str, str]]) -> list[Finding]:
 
 
 def check_corpus(config: Config, dataset: str, n_jobs: int) -> CorpusCheck:
-    """Reads recordings, texts and alignment files as stage 1 does; neither aligns nor writes."""
+    """Reads all recordings and texts of a dataset as stage 1 does; writes nothing.
+
+    TextGrids and imported durations are read too; other aligners are not run.
+    """
     options = config.preprocess
     fault = ""
     try:

@@ -90,7 +90,11 @@ class FeatureExtractor:
         self.reader = shards.UtteranceReader(config)
 
     def __call__(self, utterance: Utterance, trace: shards.Trace) -> Features:
-        """Extracts everything from one utterance; the audio is cut to the aligned span.
+        """Extracts everything from one utterance.
+
+        The audio is cut to the aligned span, and that to whole frames: phones are rounded to frames
+        at their boundaries, so that errors do not add up; where the recording ends up to a frame
+        too early, it is continued by reflection.
 
         Raises:
             UtteranceError: If the recording cannot be used or is too short for an analysis window,
@@ -138,8 +142,11 @@ class FeatureExtractor:
 
 
 def frame_durations(boundaries_s: np.ndarray, mel: MelConfig) -> np.ndarray:
-    """Returns frames of each phone, (N,) int64, from N + 1 boundaries."""
-    # boundaries are rounded, not durations: each lies within half a frame of its place
+    """Returns frames of each phone, (N,) int64, from N + 1 boundaries.
+
+    Boundaries are rounded, not durations: each lies within half a frame of its place, however long
+    the utterance.
+    """
     frames = (boundaries_s - boundaries_s[:1]) * mel.sample_rate / mel.hop_length
     durations = np.diff(np.floor(frames + 0.5).astype(np.int64))
     if durations.size == 0 or durations.min() < 0 or boundaries_s[0] < 0:

@@ -161,7 +161,10 @@ def _differences(old: Mapping[str, object], new: Mapping[str, object]) -> list[s
 
 
 def check_same_data(folder: Path, previous: Fingerprint | None, new: Fingerprint) -> None:
-    """Keeps data, also unfinished, from being overwritten by those of another kind or corpus."""
+    """Keeps data, also unfinished, from being overwritten by those of another kind or corpus.
+
+    Kinds are the data of acoustic models, those of vocoders, and mels that a model predicted.
+    """
     if previous is None:
         return
     elsewhere = "set preprocess.processed_dir to another folder, or remove this one"

@@ -120,7 +120,10 @@ def limit_of(n_utterances: int, max_bad_ratio: float) -> str:
 def check_faults(
     what: str, reasons: Sequence[str], n_all: int, max_bad_ratio: float, file: Path | None = None
 ) -> None:
-    """Refuses too many unusable utterances among `n_all`, else logs reasons, both after `what`."""
+    """Makes sure that not too many of `n_all` utterances are unusable; logs the first reasons.
+
+    The message begins with `what`.
+    """
     if not reasons:
         return
     more = [f"and {len(reasons) - _SHOWN} more"] if len(reasons) > _SHOWN else []

@@ -1,4 +1,7 @@
-"""Runs stage 1; docs/architecture.md#what-stage-1-writes shows the folder of a dataset."""
+"""Runs stage 1: shards in parallel, then splits, statistics and the report.
+
+docs/architecture.md#what-stage-1-writes shows the folder of a dataset.
+"""
 
 import time
 from collections import Counter
@@ -32,6 +35,9 @@ _OUTPUTS = (MANIFEST, INDEX, "audio.json", *_LISTS, *_OF_THE_RUN)
 
 def prepare_datasets(config: Config, n_jobs: int) -> list[Summary | None]:
     """Runs stage 1 for every dataset of an experiment; None for each with nothing to do.
+
+    Finished work is kept: after an interruption, and when only some utterances or keys of the
+    config have changed.
 
     Raises:
         InputError: Before any work if one of the corpora or the config cannot be used; in the

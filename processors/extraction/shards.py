@@ -117,7 +117,11 @@ class ShardWork:
     other: Mapping[str, object] = field(default_factory=dict)
 
     def __call__(self, name: str, utterances: Sequence[Utterance]) -> ShardReport:
-        """Extracts and writes the shard of this name; faults of the disk end the work."""
+        """Extracts and writes the shard of this name.
+
+        A fault of one utterance becomes a rejection, and so does an unexpected exception: one
+        utterance must not cost a day of work. Faults of the disk and of the extractor end the work.
+        """
         extract, report = once_per_process(self.make_extractor, repr(self)), ShardReport()
         ids = [utterance.id for utterance in utterances]
         with shard_writer(shard_path(self.folder, name), ids, self.mel) as writer:

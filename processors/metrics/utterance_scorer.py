@@ -30,7 +30,8 @@ class SpeechFile:
     """A file with the speech of one utterance."""
 
     file: Path  # audio file
-    phones: tuple[TimedPhone, ...] = ()  # and pauses, with times; empty where unknown
+    # phones and pauses with times; empty where they are unknown
+    phones: tuple[TimedPhone, ...] = ()
     is_copy: bool = False  # whether it copies the recording sample by sample, as vocoders do
 
 
@@ -43,7 +44,8 @@ class EvaluatedUtterance:
     recorded: Callable[[], np.ndarray] | None
     text: str  # text as spoken; empty where unknown
     language: str  # espeak language code of the text; empty where unknown
-    phones: Callable[[], tuple[TimedPhone, ...]] = tuple  # reads those of the recording
+    # reads the phones of the recording; none where it is not aligned
+    phones: Callable[[], tuple[TimedPhone, ...]] = tuple
     spoken: Mapping[str, SpeechFile] = field(default_factory=dict)  # the files, by system
     written: str = ""  # the text as typed, for display; empty where unknown
     audio: Path | None = None  # the file that `recorded` reads; None: it reads a store
@@ -65,7 +67,8 @@ class UtteranceScores:
     seconds: float  # length of the synthesised speech
     values: Mapping[str, MetricValue]  # by column; only of metrics that apply
     flags: Mapping[str, str] = field(default_factory=dict)  # failures in a line each, by check
-    unscored: Mapping[str, str] = field(default_factory=dict)  # why there is no result, by name
+    # why metrics and checks have no result, by name
+    unscored: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,8 @@ class ScoringTask:
     mel: MelConfig  # mel that copies were made from; also the sample rate of recordings
     checks: tuple[str, ...] = ()  # names
     user_models: UserModels = field(default_factory=UserModels)
-    transcripts: Mapping[str, Path] = field(default_factory=dict)  # by system, or RECORDED
+    # folders of transcripts by system, RECORDED for recordings; empty without transcripts
+    transcripts: Mapping[str, Path] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,8 @@
 """Writes a dump from a corpus: the same bytes with any number of processes.
 
-The mel has one frame more than Arion's, on the end of the audio or the hop before it: T is
-1 + S // hop, as librosa counts.
+The mel is that of `DEFINITION` in log10, with one frame more, on the end of the audio or the hop
+before it: T is 1 + S // hop, as librosa counts. F0 and energy beyond 1.5 interquartile ranges
+of the quartiles take the largest of the other values.
 """
 
 import math

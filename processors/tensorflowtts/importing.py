@@ -1,4 +1,8 @@
-"""Makes the feature store of stage 1 from a dump; the dump is only read."""
+"""Makes the feature store of stage 1 from a dump; the dump is only read.
+
+The mels become natural logarithms. Utterances whose arrays do not fit together are left out, each
+with its reason in `rejected.jsonl`.
+"""
 
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,17 @@
-"""Names, symbols and arrays of a dump: docs/tensorflowtts.md lists its files.
+"""Names, symbols and arrays of a dump.
 
-Statistics have a row of means and one of standard deviations, float32, over the training split,
-for F0 and energy without zeros.
+Files of the utterance U, in `train/` or `valid/`:
+
+| file | content |
+|---|---|
+| `ids/U-ids.npy` | (N,) int32, the last one is eos |
+| `raw-feats/U-raw-feats.npy`, `norm-feats/U-norm-feats.npy` | (T, M) float32, log10 |
+| `raw-f0/U-raw-f0.npy`, `raw-energies/U-raw-energy.npy` | (T,) float32; Hz, 0 = unvoiced |
+| `wavs/U-wave.npy` | (T * hop,) float32 |
+| `duration/U-durations.npy` | (N,) frames; a dump gets them later, from an aligner |
+
+The other files describe the whole dump; statistics have a row of means and one of standard
+deviations, float32, over the training split, for F0 and energy without zeros.
 """
 
 import math

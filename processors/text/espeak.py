@@ -47,9 +47,12 @@ class EspeakPhonemizer:
         return bool(_voice(self.language).alone(sign))
 
     def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
-        """Looks up the pronunciation of each word of a clause, in its context."""
+        """Looks up the pronunciation of each word of a clause, in its context.
+
+        espeak merges some words ("of the" gives one group of phones) and splits others ("25" gives
+        two); then phones are assigned to words by the pronunciations of single words.
+        """
         voice = _voice(self.language)
-        # "of the" is one group of phones, "25" are two
         spoken = groups = voice.groups(" ".join(words))
         if len(spoken) != len(words) or not all(word.isalpha() for word in words):
             spoken = share_phones(words, spoken, [voice.alone(word) for word in words])
@@ -120,7 +123,7 @@ def _open_voice(language: str) -> _EspeakVoice:
     if language not in voices:
         near = [code for code in voices if code[:2] == language[:2]]
         near += [code for code, name in voices.items() if name.lower().startswith(language.lower())]
-        nearest = ", ".join(sorted(dict.fromkeys(near), key=len)[:6])  # "en-us", "en-gb-x-rp"
+        nearest = ", ".join(sorted(dict.fromkeys(near), key=len)[:6])  # "en-us" before "en-gb-x-rp"
         hint = f"nearest: {nearest}" if near else f"it has {', '.join(sorted(voices))}"
         raise InputError(f"espeak has no language '{language}'; {hint}")
     logger = logging.getLogger("arion.phonemizer")

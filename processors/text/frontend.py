@@ -37,8 +37,8 @@ Phonemizer = Callable[[Sequence[str]], list[Pronunciation]]  # of the words of a
 class TextFrontend:
     """Turns text into a SpokenText; the same text always gives the same phones.
 
-    In other languages than English, characters are cleaned and a few signs become words; espeak-ng
-    reads the numbers and the other signs.
+    The normaliser `english` applies to English only: in other languages only characters are
+    cleaned, a few signs become words, and espeak-ng reads the numbers and the other signs.
 
     Args:
         unknown: What to do with letters of other scripts in English; espeak-ng reads them.

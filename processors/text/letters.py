@@ -1,10 +1,15 @@
 """Text as letters, as letters mixed with phones, and as the symbols of NVIDIA's models.
 
-A word has phones by the rule of NVIDIA's FastPitch 1.1, without its list of further heteronyms: the
-user's lexicon has it, or CMUdict has it, or its stem before s or 's, once.
+A word has phones if the user's lexicon has it, or if CMUdict has one pronunciation of it. Words of
+several pronunciations ("read", "the") and unknown words have none; an unknown word in s or 's has
+those of its stem and Z. This is the rule of NVIDIA's FastPitch 1.1, whose list of further
+heteronyms is not used.
 
 Which words are said by their phones is drawn from names alone, as every random choice here: it does
 not depend on the process, the order of utterances or on a resumed run.
+
+The text of NVIDIA's English Tacotron 2 and FastPitch is that of the English normaliser in lower
+case, with its punctuation and spaces; docs/text.md lists how NVIDIA's cleaners differ from it.
 """
 
 import re

@@ -68,7 +68,10 @@ class Passage(NamedTuple):
 
 
 def with_rise(passage: Passage, semitones: float) -> Passage:
-    """Raises the pitch of an English question that rises, from its last stressed vowel on."""
+    """Raises the pitch at the end of a question, if it rises in English.
+
+    The factors grow by phones, from the last stressed vowel to the end of the last word.
+    """
     spoken = passage.spoken
     if not (spoken.words and passage.pitch is None and rises(spoken.normalized)):
         return passage
@@ -83,7 +86,10 @@ def with_rise(passage: Passage, semitones: float) -> Passage:
 
 
 def rises(normalized: str) -> bool:
-    """Returns whether a text ends in a question that rises: no question word, no choice."""
+    """Returns whether a text ends in a question with rising pitch, in English.
+
+    Those with a question word or a choice ("tea or coffee?") fall.
+    """
     if not normalized.rstrip("\"' )").endswith("?"):
         return False
     question = re.split(r"[.!?;:](?=.)", normalized.rstrip("\"' )?").lower())[-1]

@@ -141,7 +141,8 @@ Lexicon = Dictionary | Mapping[str, str] | str | Path | None
 def read_dictionary(path: Path) -> Dictionary:
     """Reads lines of `WORD  PH1 PH2` or `WORD = as it is said`.
 
-    Several words have two spaces, a tab or "=" behind them. `#` and `;;;` start comments.
+    Several words have two spaces, a tab or "=" behind them. `#` and `;;;` start comment lines; `#`
+    also follows phones.
     """
     entries = []
     for number, line in enumerate(read_text(path).splitlines(), start=1):
@@ -290,7 +291,10 @@ def phones_of(pronunciation: str, alphabet: str, *, in_ipa: bool, known: Collect
 
 
 def _split(text: str, symbols: Collection[str]) -> Phones:
-    """Splits a transcription into the longest symbols; moves stress to the vowel of a syllable."""
+    """Splits a transcription into the longest symbols; other letters take their marks with them.
+
+    Stress moves from the start of a syllable to its vowel.
+    """
     longest = max(map(len, symbols), default=1)
     phones: list[str] = []
     stress = ""

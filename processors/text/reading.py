@@ -71,9 +71,10 @@ def split_sentences(text: str) -> list[str]:
 
 
 class SentenceStream:
-    """Finds the sentences of a plain text while it is written, those of `split_sentences`.
+    """Finds the sentences of a plain text while it is written.
 
-    One is complete when the next has begun, and at the end of a line that cannot go on.
+    They are those of `split_sentences`. One is complete when the next one has begun, after a blank
+    line, and at the end of a line with a final mark or too short for wrapped prose.
     """
 
     def __init__(self) -> None:
@@ -117,9 +118,12 @@ class SentenceStream:
 
 
 def _separate_items(block: str) -> str:
-    """Writes a blank line between lines that are not one sentence, such as the items of a list."""
-    # A break of wrapped prose is where the next word did not fit in. Any other one after a line
-    # without a final mark separates, except before a small letter in a text of sentences.
+    """Writes a blank line between lines that are not one sentence, such as the items of a list.
+
+    A line break of wrapped prose is where the next word did not fit in. Any other one after a line
+    without a final mark separates, except before a small letter in a text of sentences: its author
+    broke a line within one.
+    """
     lines = [line.rstrip() for line in block.strip().split("\n")]
     is_list = sum(bool(_LIST_MARK.match(line)) for line in lines) > 1
     is_short = len(lines) > 3 and max(map(len, lines)) < _SHORT_ITEM and not _GOES_ON.search(block)
@@ -163,8 +167,8 @@ def _ends_sentence(before: str, after: str) -> bool:
 def split_long(sentence: str, max_phones: int) -> list[str]:
     """Halves a long sentence, preferably between clauses, until every chunk fits.
 
-    Halving gives chunks of similar length; models read a short remainder badly. Words are halved if
-    they are too long; inline phones are not.
+    Halving gives chunks of similar length; models read a short remainder badly. A letter counts as
+    one phone, a digit as five. Words are halved if they are too long; inline phones are not.
     """
     return [" ".join(units) for units in _halve(_UNITS.findall(sentence), max_phones)]
 
@@ -193,7 +197,10 @@ def _phones_of(unit: str) -> int:
 
 
 def cut_cost(word: str, following: str) -> float:
-    """Computes the cost of a cut between two words, as a share of the length: 0 after a clause."""
+    """Computes the cost of a cut between two words, from 0 after a clause to 0.25.
+
+    Costs are shares of the length of the chunk.
+    """
     if re.search(r"[.!?;:…—–]['\"”’)\]]*$", word):
         return 0.0
     if re.search(r"[,)\]、，]['\"”’]*$", word):
@@ -284,7 +291,8 @@ class TextReader:
     def clauses(self, parts: Sequence[str], language: str) -> list[SpokenText]:
         """Reads a sentence, in one or several parts, in phones that the voice may lack.
 
-        The log names signs that are left out; of a sentence of such signs alone there is none.
+        The log names, once each, the signs that are left out; of a sentence of such signs alone
+        there is no clause.
         """
         text = "".join(parts)
         said = "".join(self._with_dictionary(parts, language))
@@ -366,7 +374,10 @@ def check_text(text: str) -> None:
 
 
 def merge_wordless(pieces: Sequence[str]) -> list[str]:
-    """Joins pieces without a letter or digit ("...", "-") to their neighbours; signs are spoken."""
+    """Joins pieces of a text without a letter or digit ("...", "-") to their neighbours.
+
+    Alone they cannot be synthesised, but they may contain a sign that is read as a word.
+    """
     joined: list[str] = []
     for piece in pieces:
         if joined and not (has_word(piece) and has_word(joined[-1])):

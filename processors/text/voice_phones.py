@@ -301,8 +301,10 @@ def nvidia_vocabulary(phone_extractor: str) -> Vocabulary:
     """Returns the symbols of a set of DeepLearningExamples, in NVIDIA's order.
 
     `english_basic` (148 symbols) is "nvidia_english", `english_basic_lowercase` (123)
-    "nvidia_english_lowercase"; "tensorflowtts_english" is english_basic and `<eos>`. Names are
-    those of this toolkit, `<,>` for a comma; ARPAbet has the prefix `@`, since `B` is a letter.
+    "nvidia_english_lowercase". Names are those of this toolkit: `<pad>` for `_`, `<space>` for a
+    space, `<,>` for a comma; ARPAbet has the prefix `@`, since `B` is a capital letter here.
+    TensorFlowTTS's symbols for LJ Speech (149) are those of english_basic and `<eos>`:
+    "tensorflowtts_english".
     """
     phones = (f"{symbols.ARPABET_PREFIX}{phone}" for phone in sorted(symbols.ARPABET))
     end = (symbols.END,) if phone_extractor == "tensorflowtts_english" else ()

@@ -52,7 +52,10 @@ def align(
     wav: np.ndarray,
     spoken: SpokenText,
 ) -> Alignment:
-    """Aligns one utterance, (S,) float32 in [-1, 1], in any language, with a score."""
+    """Aligns one utterance, (S,) float32 in [-1, 1], in any language, with a score.
+
+    Raises AlignmentError if the recording is too short for the text or does not fit it.
+    """
     words = [spoken.phones[word.start : word.end] for word in spoken.words]
     rate = config.sample_rate
     duration_s = len(wav) / rate
@@ -76,7 +79,10 @@ def align(
 def train_model(
     config: PreprocessConfig, path: Path, utterances: list[Utterance], origin: _Origin, n_jobs: int
 ) -> None:
-    """Trains the model in `n_jobs` processes and then threads, unless the file holds it."""
+    """Trains the model in `n_jobs` processes and then threads, unless the file holds it.
+
+    `origin` is what it depends on: keys of the config, and utterances by id.
+    """
     if model.read_origin(path) == origin:  # perhaps by another run, since planned
         return
     _log.info("aligner hmm: trains on %d recordings", len(utterances))
@@ -101,7 +107,11 @@ def train_model(
 def plan_training(
     config: PreprocessConfig, utterances: Sequence[Utterance], folder: Path
 ) -> aligner.TrainingPlan:
-    """Plans the training; a model of the same configuration and nearly the same data is kept."""
+    """Plans the training of the model.
+
+    A model in the folder is kept if it has the same configuration and nearly the same training
+    utterances.
+    """
     path = folder / MODEL_FILE
     chosen = choose(utterances, MAX_UTTERANCES)
     rows = {u.id: [u.spoken, u.speaker, u.language, *size_and_time(u.audio)] for u in chosen}

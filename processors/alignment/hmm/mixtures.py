@@ -152,7 +152,8 @@ class Mixtures:
     def reestimated(self, sums: Sums, speech: slice) -> "Mixtures":
         """Runs the M-step (Rabiner 1989, eqs. 52 to 54), smoothed where there are few frames.
 
-        Mixtures after those of `speech` are of unknown phones: they become a Gaussian of all of it.
+        Mixtures after those of `speech` belong to unknown phones: they become a Gaussian of all
+        speech.
         """
         counts = sums.counts[..., None]  # (P, K, 1)
         total = np.maximum(counts, 1e-3)
@@ -174,7 +175,10 @@ class Mixtures:
         return Mixtures(n_frames, means.astype(np.float32), variances.astype(np.float32))
 
     def split(self, most: np.ndarray) -> "Mixtures | None":
-        """Splits Gaussians with enough frames, up to `most` per mixture, (P,); None: none grows."""
+        """Adds Gaussians where there are enough frames, by splitting those with most frames in two.
+
+        Up to `most` for each mixture, (P,); None if no mixture can grow.
+        """
         K = self.means.shape[1]
         n_used = (self.counts > 0).sum(axis=1)
         wanted = np.clip(self.counts.sum(axis=1) // _FRAMES_PER_GAUSSIAN, 1, most).astype(int)

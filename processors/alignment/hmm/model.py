@@ -148,7 +148,10 @@ class PhoneHmm:
         return forward_backward(_EMISSION_SCALE * emissions, columns, chain)
 
     def align(self, frames: np.ndarray, segments: Sequence[Segment]) -> HmmAlignment | None:
-        """Finds segments in normalised features, (T, D), by expected lengths over all paths."""
+        """Finds the segments of an utterance by their expected lengths over all paths.
+
+        From its normalised features, (T, D); None if no path leads through them.
+        """
         chain = self.chain(segments)
         unscaled = log_likelihoods(frames, self.mixtures.gaussians, np.arange(len(self.stay)))
         emissions = _EMISSION_SCALE * unscaled

@@ -80,7 +80,10 @@ _Expect = Callable[[PhoneHmm, _Utterance, _Expectations], None]
 
 
 def train(examples: Sequence[Example], n_threads: int = 1) -> PhoneHmm:
-    """Trains a model, the same with any number of threads; too short utterances are left out."""
+    """Trains a model; utterances too short for their phones are left out.
+
+    The same examples in the same order give the same model, with any number of threads.
+    """
     model = _untrained(examples)
     utterances: list[_Utterance] = []
     for speaker, frames, phones, punctuated in examples:

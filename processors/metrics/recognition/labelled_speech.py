@@ -131,7 +131,7 @@ def is_silent(wav: np.ndarray) -> bool:
 
 @functools.cache
 def recogniser(**options: object) -> Any:  # noqa: ANN401  # a type of pocketsphinx
-    """Returns a decoder of pocketsphinx; one per process, since reading its model takes 0.3 s."""
+    """Returns a decoder of pocketsphinx; one per process and options: its model takes 0.3 s."""
     from pocketsphinx import Config, Decoder
 
     return Decoder(Config(samprate=_RECOGNISER_RATE, loglevel="FATAL", **options))

@@ -32,7 +32,8 @@ class UserModels:
     recogniser: TextRecogniser | None = None  # None for pocketsphinx, which has English only
     # folder of hypotheses of any recogniser, `<id>.txt`; it takes precedence over a recogniser
     transcripts: Path | None = None
-    encoder: SpeakerEncoder | None = None  # None for the built-in one
+    # its embeddings are compared by their cosine; None for the built-in encoder
+    encoder: SpeakerEncoder | None = None
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,10 @@ class _Element(NamedTuple):
 
 
 class _Reader(HTMLParser):
-    """Collects runs in `blocks`; reads what is not well-formed as browsers read HTML."""
+    """Collects runs in `blocks`; no sentence continues from one list to the next.
+
+    It reads what is not well-formed as browsers read HTML.
+    """
 
     def __init__(self, voice: SsmlVoice, *, strict: bool, is_well_formed: bool) -> None:
         super().__init__(convert_charrefs=False)

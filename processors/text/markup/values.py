@@ -58,9 +58,10 @@ _FORMS = {
 
 
 def prosody(attribute: str, text: str) -> ProsodyFactors:
-    """Reads a value of `rate`, `pitch`, `volume`, or of the `level` of emphasis.
+    """Reads the prosody of a value of `rate`, `pitch`, `volume`, or of the `level` of emphasis.
 
-    A name, "80%" of the usual rate, or a change: "+20%", "-2st", "-6dB".
+    A name, "80%" of the usual rate, a change of rate or pitch, "+20%", of pitch in semitones,
+    "-2st", or of volume, "-6dB".
     """
     if text in _NAMED[attribute]:
         return _NAMED[attribute][text]

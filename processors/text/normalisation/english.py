@@ -74,8 +74,11 @@ def normalise_english(
 ) -> str:
     """Writes English text in words ("Dr. Lee paid $5." becomes "Doctor Lee paid five dollars.").
 
-    Numbers and dates in figures are read the American way: without "and", with the month first. The
-    result has words of a to z with apostrophes and hyphens, and the marks `, . ; : ? !`.
+    Numbers are read the American way, without "and"; so are dates written in figures (month
+    first, unless the first number is over 12).
+
+    The result has words of a to z with apostrophes and hyphens, and the marks `, . ; : ? !`. Text
+    of only these is returned unchanged.
 
     Args:
         own_words: Words of a user lexicon in lower case; in capitals they are not acronyms.
@@ -109,9 +112,10 @@ def has_name(sign: str) -> bool:
 
 
 def tidy_punctuation(text: str) -> str:
-    """Keeps only words, apostrophes, hyphens and single marks, the strongest of several in a row.
+    """Keeps only words, apostrophes, hyphens and single marks `, . ; : ? !`.
 
-    Brackets, dashes and dots inside a sentence become commas.
+    Quotes are removed; brackets, dashes and dots inside a sentence become commas; of several marks
+    in a row the strongest is kept.
     """
     for pattern, mark in _PUNCTUATION:
         text = pattern.sub(mark, text)

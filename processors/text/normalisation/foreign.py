@@ -181,7 +181,8 @@ def _ascii(char: str) -> str:
 def name_signs(text: str, language: str) -> str:
     """Replaces signs by words of the language; those without a word are left to espeak-ng.
 
-    A hyphen before a number is a minus, and between two ascending numbers a range.
+    A hyphen before a number, but not inside one, is a minus, and between two ascending numbers a
+    range.
     """
     code = language.split("-")[0]
     text = _NEGATIVE.sub(MINUS, _RANGE.sub(partial(_named_range, _RANGE_WORDS.get(code)), text))
