@@ -169,7 +169,10 @@ def test_what_an_encoder_of_the_prosody_needs_is_named():
         EmbeddingConfig(kind="convolution"),
     )
     for keys, message in (
-        ({"energy_level": "frame"}, "energy_level phone, not frame; change it or set this to fa"),
+        (
+            {"energy_level": "frame"},
+            "energy_level phone, not frame; change it or set own_encoder to false",
+        ),
         ({"variance_embedding": other}, "variance_embedding.kind bins"),
     ):
         with pytest.raises(ValueError, match=f"own_encoder needs {message}"):
