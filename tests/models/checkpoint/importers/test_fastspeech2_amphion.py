@@ -226,10 +226,10 @@ FAULTS = [  # changes of tensors, None removes one
 @pytest.mark.parametrize(("change", "message"), FAULTS)
 def test_weights_that_do_not_fit_are_refused(tmp_path, tensors, change, message):
     changed = {n: tensor for n, tensor in (tensors | change).items() if tensor is not None}
-    refuse(write(tmp_path, tensors), changed, message)
+    assert_refused(write(tmp_path, tensors), changed, message)
 
 
-def refuse(root, tensors, message):
+def assert_refused(root, tensors, message):
     torch.save(tensors, root / "checkpoint" / NEWEST / "pytorch_model.bin")
     with pytest.raises(InputError, match=message):
         load_model(root)
@@ -237,9 +237,9 @@ def refuse(root, tensors, message):
 
 def test_other_positions_and_a_speaker_without_an_encoder_are_refused(tmp_path, tensors):
     root, name = write(tmp_path, tensors), "encoder.position_enc"
-    refuse(root, tensors | {name: tensors[name] * 0.9}, r"left over: encoder.positions")
+    assert_refused(root, tensors | {name: tensors[name] * 0.9}, r"left over: encoder.positions")
     alone = {"speaker_emb.weight": torch.ones(1, HIDDEN), SYMBOLS: tensors[SYMBOLS]}
-    refuse(root, alone, r"missing: .*left over: speaker_embedding.weight")
+    assert_refused(root, alone, r"missing: .*left over: speaker_embedding.weight")
 
 
 @pytest.mark.parametrize(

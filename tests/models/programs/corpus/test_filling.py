@@ -7,7 +7,9 @@ from config.text import TextConfig
 from models.programs.corpus.clips import CorpusClip
 from models.programs.corpus.filling import Filler, Gap, find_gaps, mean_phone_s, with_filled
 from models.programs.corpus.texts import source_of
+from models.programs.corpus.writing import CorpusWriter
 from processors.text.frontend import TextFrontend
+from utils.logging import Progress
 
 ORDER = (0, 2, 1)  # of the clips of the demo in the recording; the second is not recognised
 NOISE_S = 1.5  # before the second
@@ -91,6 +93,13 @@ def test_gaps_without_text_or_sound_are_none(recording):
     near = clips[2]._replace(start_s=clips[0].end_s + 0.5)
     assert not list(find_gaps([clips[0], near], source, seconds))
     assert not list(find_gaps(clips[1:2], source, seconds))
+
+
+def test_a_recording_without_clips_stays_as_it_is(checker, recording, tmp_path):
+    source, clips, _, seconds = recording
+    writer = CorpusWriter(tmp_path, "en-us", {"long": source}, None, 1, "sequential")
+    bar = Progress(1, "seconds", 0, lambda: 0.0)
+    assert writer._filled(checker, clips[1:2], source, seconds, bar) == clips[1:2]
 
 
 def test_of_a_long_text_the_sentences_next_to_the_clips_are_tried(recording):
