@@ -14,7 +14,6 @@ _COLUMNS = ("id", "misfit", "start_s", "end_s", "words", "text")
 def main() -> None:
     """Writes alignments, and a table of how well each recording fits its text, worst first."""
     flags = program_arguments("align")
-
     from processors.durations.writing import export_store
     from processors.extraction.run import REJECTED, prepare_datasets
     from utils.logging import get_logger

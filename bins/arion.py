@@ -3,6 +3,7 @@
 import importlib
 import sys
 
+from utils import __version__
 from utils.cli import UsageError, print_text, run
 from utils.errors import nearest
 
@@ -32,8 +33,6 @@ def main() -> None:
         print_text("\n".join(["usage: arion COMMAND [flags]", "", *lines, "", _HELP, ""]))
         return
     if name == "--version":
-        from utils import __version__
-
         print_text(f"arion {__version__}\n")
         return
     if name not in COMMANDS:

@@ -24,7 +24,6 @@ _CONFIG = Path(__file__).parents[1] / "egs" / "tts" / "FastSpeech2" / "exp_confi
 def main() -> None:
     """Prints everything that was found; the exit code is 1 if something must be corrected."""
     flags = program_arguments("check_corpus")
-
     from processors.extraction.checking import check_corpus
 
     with TemporaryDirectory() as name:

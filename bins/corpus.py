@@ -11,7 +11,6 @@ from utils.errors import InputError
 def main() -> None:
     """Reads the texts, and writes the corpus."""
     flags = program_arguments("corpus")
-
     from config.text import is_english, text_config
     from models.programs.corpus.texts import TEXT_SUFFIXES, read_source
     from models.programs.corpus.writing import CorpusWriter, list_recordings

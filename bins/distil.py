@@ -13,7 +13,6 @@ _SAME = ("voices", "same_texts", "seed", "language", "recogniser")  # in all run
 def main() -> None:
     """Chooses texts and has them spoken."""
     flags = program_arguments("distil")
-
     from config.text import text_config
     from models.programs.distil import corpus
     from models.programs.distil.teachers import find_teacher

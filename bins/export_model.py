@@ -7,7 +7,6 @@ from utils.cli import run
 def main() -> None:
     """Exports one experiment."""
     flags = program_arguments("export_model")
-
     from models.checkpoint.publish import export_experiment
 
     target, name = flags.target, flags.target.absolute().name

@@ -1,13 +1,11 @@
 """Stage 0: fetches the corpora of an experiment."""
 
-from collections.abc import Sequence
-
 from bins._flags.parsers import arguments
 from utils.cli import run
 from utils.logging import get_logger
 
 
-def main(argv: Sequence[str] | None = None) -> None:
+def main(argv: list[str] | None = None) -> None:
     """Fetches each dataset of the config that is published as an archive."""
     flags = arguments("fetch", argv)
     from models.base.registry import load_config

@@ -7,7 +7,6 @@ from utils.cli import run
 def main() -> None:
     """Converts SOURCE, a checkpoint of any known kind, to the experiment TARGET."""
     flags = program_arguments("import_checkpoint")
-
     from models.checkpoint.publish import convert_to_experiment
 
     convert_to_experiment(flags.source, flags.target)

@@ -7,7 +7,6 @@ from utils.cli import run
 def main() -> None:
     """Imports a dump."""
     flags = program_arguments("import_tensorflowtts")
-
     from processors.tensorflowtts.importing import import_dump
 
     config, dataset = chosen_dataset(flags)

@@ -1,7 +1,6 @@
 """Stage 3: synthesises texts with a trained model."""
 
 import argparse
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bins._flags.parsers import arguments
@@ -13,10 +12,9 @@ if TYPE_CHECKING:
     from modules.variance.pitch_transform import PitchTransform
 
 
-def main(argv: Sequence[str] | None = None) -> None:
+def main(argv: list[str] | None = None) -> None:
     """Runs stage 3."""
     flags = arguments("inference", argv)
-
     from models.synthesizer.runs import text_synthesis
     from models.synthesizer.runs.results import best_checkpoint, default_output, experiment_of
     from models.synthesizer.runs.text_synthesis import InputText, read_input_texts

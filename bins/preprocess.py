@@ -1,13 +1,11 @@
 """Stage 1: extracts features and statistics from the datasets of a configuration."""
 
-from collections.abc import Sequence
-
 from bins._flags.parsers import arguments
 from utils.cli import run
 from utils.parallel import n_cores
 
 
-def main(argv: Sequence[str] | None = None) -> None:
+def main(argv: list[str] | None = None) -> None:
     """Prepares every dataset of a config."""
     flags = arguments("preprocess", argv)
     # after the flags are read: help and mistakes in them need not wait for PyTorch

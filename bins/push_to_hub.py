@@ -10,7 +10,6 @@ from utils.cli import run
 def main() -> None:
     """Publishes one experiment."""
     flags = program_arguments("push_to_hub")
-
     from models.checkpoint.publish import publish
     from utils.hub import Repository
 

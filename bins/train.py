@@ -1,16 +1,14 @@
 """Stage 2: trains an experiment; run it by `accelerate launch`, or directly."""
 
 import os
-from collections.abc import Sequence
 
 from bins._flags.parsers import arguments
 from utils.cli import UsageError, leave, run
 
 
-def main(argv: Sequence[str] | None = None) -> None:
+def main(argv: list[str] | None = None) -> None:
     """Trains; after a signal, the exit code is 128 plus its number."""
     flags = arguments("train", argv)
-
     from models.base.registry import load_config
     from models.training.trainer import train
     from processors.dataset.generated import N_LJSPEECH

@@ -1,15 +1,12 @@
 """Stage 3 of vocoders: synthesises speech from mels with a trained vocoder."""
 
-from collections.abc import Sequence
-
 from bins._flags.parsers import arguments
 from utils.cli import run
 
 
-def main(argv: Sequence[str] | None = None) -> None:
+def main(argv: list[str] | None = None) -> None:
     """Runs stage 3."""
     flags = arguments("vocode", argv)
-
     from models.synthesizer.runs import copy_synthesis
     from models.synthesizer.runs.results import best_checkpoint, experiment_of
 

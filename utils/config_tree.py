@@ -65,7 +65,19 @@ def overridden(tree: Tree, overrides: Sequence[str]) -> Tree:
     """Returns the tree with values replaced by overrides, as for `read_tree`."""
     values, origins = dict(tree.values), dict(tree.origins)
     for override in overrides:
-        _merge(values, origins, _parse_override(override), SET)
+        path, equals, text = override.partition("=")
+        names = path.strip().split(".")
+        if not equals or not all(names):
+            raise ConfigError(f"{SET} {override!r}: expected key.path=value")
+        try:
+            value = _parse(text)
+        except ValueError:
+            value = text
+        *sections, last = names
+        layer = {last: value}
+        for name in reversed(sections):
+            layer = {name: layer}
+        _merge(values, origins, layer, SET)
     return Tree(values, origins, tree.path)
 
 
@@ -143,9 +155,8 @@ def _parse(text: str) -> object:
 def _check_depth(value: object, left: int = _MAX_DEPTH) -> None:
     if left < 0:
         raise ValueError(_TOO_DEEP)
-    for part in (
-        value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    ):
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for part in parts:
         _check_depth(part, left - 1)
 
 
@@ -156,20 +167,6 @@ def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f'Duplicate key "{twice}" found in object')
     return values
-
-
-def _parse_override(override: str) -> dict[str, object]:
-    path, equals, text = override.partition("=")
-    names = path.strip().split(".")
-    if not equals or not all(names):
-        raise ConfigError(f"{SET} {override!r}: expected key.path=value")
-    try:
-        value = _parse(text)
-    except ValueError:
-        value = text
-    for name in reversed(names):
-        value = {name: value}
-    return value  # type: ignore[return-value]  # names is not empty
 
 
 def _merge(

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _REFUSED = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")  # in texts
 
-
 SHOWN = 20  # lines of a list in a message
 
 

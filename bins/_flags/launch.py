@@ -57,18 +57,17 @@ class Machines:
                 if self.rank == 0:
                     listener.bind(("", self.port))
             except OSError as error:
-                remedy = "give another one on every machine"
                 fault = f"--main_process_port {self.port}: {error.strerror}"
-                raise UsageError(f"{fault}; {remedy}") from error
+                raise UsageError(f"{fault}; give another one on every machine") from error
 
 
 def _check_file(path: Path, local: int) -> None:
     """Checks a file of `accelerate config`, for a machine of so many processes."""
     flag, keys = f"--accelerate_config {path}", read_yaml(path)
-    counts: list[int] = []
     if (distributed_type := keys.get("distributed_type")) != "MULTI_GPU":
         fault = f"distributed_type is {distributed_type!r}, expected MULTI_GPU (also for CPUs)"
         raise UsageError(f"{flag}: {fault}")
+    counts: list[int] = []
     for key in ("num_processes", "num_machines"):
         number = keys.get(key)
         if not isinstance(number, int) or not 1 <= number <= _MAX_PORT:

@@ -10,7 +10,7 @@ from bins._flags.table import ALL, COMMANDS, FLAGS, Command, Flag, Kind
 from utils.cli import Parser, UsageError
 from utils.errors import nearest
 
-_USAGE = {flag.name: flag.usage for flag in FLAGS if flag.value is not None}
+_METAVARS = {flag.name: flag.metavar or flag.value.metavar for flag in FLAGS if flag.value}
 _BATCH = ("infer_dataset", "infer_testing_set")
 _SINGLE = {
     "inference": ("infer_text", "infer_text_file"),
@@ -70,7 +70,7 @@ def check_together(command: Command, values: Namespace) -> None:
 def _require(what: str, names: Sequence[str], values: Namespace) -> None:
     for name in names:
         if vars(values)[name] is None:
-            raise UsageError(f"{what} needs {_USAGE[name]}")
+            raise UsageError(f"{what} needs --{name} {_METAVARS[name]}")
 
 
 def _check_inference(single: Sequence[str], values: Namespace) -> None:

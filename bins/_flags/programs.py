@@ -43,11 +43,9 @@ _SPEAKERS = choice("arion", "piper", "sherpa-onnx", "web")
 _ADDRESS = r"(\[[0-9a-fA-F:.]+\]:|[^:\s]+:)?[0-9]{1,5}"
 _LIST = r"[^,\s]+(,[^,\s]+)*"
 _OF_STAGES = {flag.name: flag for flag in FLAGS}
-_OPTIONAL_CONFIG = (
-    replace(_OF_STAGES["config"], value=_FILE, short=""),
-    replace(_OF_STAGES["set"], dest="overrides"),
-)
-_CONFIG = (replace(_OPTIONAL_CONFIG[0], required=True), _OPTIONAL_CONFIG[1])
+_SET = replace(_OF_STAGES["set"], dest="overrides")
+_OPTIONAL_CONFIG = (replace(_OF_STAGES["config"], value=_FILE, short=""), _SET)
+_CONFIG = (replace(_OPTIONAL_CONFIG[0], required=True), _SET)
 _ONLY_DATASET = Flag("dataset", _DATASET).with_help("""
     dataset (default: the only one of the configuration)""")
 _N_CPUS = Flag("n_cpus", v.COUNT, metavar="N_CPUS", default=4).with_help("""
@@ -90,11 +88,7 @@ PROGRAMS = {
             write .srt, or .vtt with the time of each word"""),
         _SPEAKER,
         _control("pace").with_help("1.25 is 25 % faster"),
-        _control("pitch_control"),
-        _control("energy_control"),
-        _control("steps"),
-        _control("temperature"),
-        _control("strict"),
+        *map(_control, ("pitch_control", "energy_control", "steps", "temperature", "strict")),
         _control("lexicon"),
         _control("seed").with_help("of models that draw random numbers (default: 0)"),
         _control("no_tags").with_help("do not say in the file that its speech is synthetic"),

@@ -71,12 +71,6 @@ class Flag:
         return self.dest or self.name
 
     @property
-    def usage(self) -> str:
-        """The flag with the name of its value."""
-        assert self.value is not None, self.name
-        return f"--{self.name} {self.metavar or self.value.metavar}"
-
-    @property
     def place(self) -> str:
         """The stages that it goes with."""
         *others, last = map(str, self.stages)

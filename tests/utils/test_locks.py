@@ -11,12 +11,12 @@ import pytest
 
 from tests.commands import ROOT
 from utils.errors import InputError
-from utils.locks import locked
+from utils.files import locked
 
 HOLDER = """
 import sys
 from pathlib import Path
-from utils.locks import locked
+from utils.files import locked
 with locked(Path(sys.argv[1]), "wait"):
     print("taken", flush=True)
     sys.stdin.read()
