@@ -5,7 +5,7 @@ import re
 import sys
 from collections import Counter
 from functools import cache
-from graphlib import CycleError, TopologicalSorter
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -86,11 +86,9 @@ DISTRIBUTIONS = {
     "xdist": "pytest-xdist",
     "yaml": "pyyaml",
 }
-# a record that names, for the type checker, what its fields get, which scores them
 TEXT_FILES = {".json", ".md", ".py", ".sh", ".toml", ".txt", ""}
-COMMON_FOLDERS = {
-    Path(name) for name in ("/", "/opt", "/srv", "/tmp", "/usr", "/var")
-}  # texts name them
+# texts name them
+COMMON_FOLDERS = {Path(name) for name in ("/", "/opt", "/srv", "/tmp", "/usr", "/var")}
 GENERATED = {"ckpts", "data", "pretrained", "build", "dist", "__pycache__"}
 
 
@@ -121,20 +119,24 @@ def module_name(path):
     return name.removesuffix(".__init__")
 
 
+def is_ours(name):
+    return name == ".ci" or not (name.startswith(".") or name == "__pycache__")
+
+
+@cache
 def text_files():
-    for path in sorted(REPOSITORY.rglob("*")):
-        parts = path.relative_to(REPOSITORY).parts
-        hidden = any(part.startswith(".") and part != ".ci" for part in parts)
-        generated = parts[0] in GENERATED or "__pycache__" in parts
-        if path.is_file() and path.suffix in TEXT_FILES and not hidden and not generated:
-            yield path
+    """Files of text, but hidden and generated ones; folders such as .venv are not entered."""
+    tops = [path for path in REPOSITORY.iterdir() if path.name not in GENERATED]
+    paths = [path for top in tops if is_ours(top.name) for path in (top, *top.rglob("*"))]
+    texts = [path for path in sorted(paths) if path.is_file() and path.suffix in TEXT_FILES]
+    return [path for path in texts if all(map(is_ours, path.relative_to(REPOSITORY).parts))]
 
 
 @pytest.mark.parametrize("package", MAY_IMPORT)
 def test_imports_run_one_way(package):
     faults = [
         f"{path.relative_to(REPOSITORY)} imports {name}"
-        for path in sorted((REPOSITORY / package).rglob("*.py"))
+        for path in modules_of(package)
         for name in imported_packages(path)
         if name in MAY_IMPORT and name not in MAY_IMPORT[package]
     ]
@@ -163,19 +165,12 @@ def test_no_files_import_each_other_in_a_circle():
     """Imports for type checkers only count too."""
     paths = [path for package in MAY_IMPORT for path in modules_of(package)]
     files = {module_name(path): path for path in paths}
-    imports = {
-        module: {
-            name if name in files else name.rpartition(".")[0] for name in imported_modules(path)
-        }
-        & files.keys()
-        for module, path in files.items()
-    }
-    try:
-        TopologicalSorter(imports).prepare()
-        circle = []
-    except CycleError as error:
-        circle = error.args[1]
-    assert circle == []
+    imports = {}
+    for module, path in files.items():
+        names = imported_modules(path)
+        named = {name if name in files else name.rpartition(".")[0] for name in names}
+        imports[module] = named & files.keys()
+    TopologicalSorter(imports).prepare()  # a CycleError shows the circle
 
 
 def test_the_name_of_a_class_is_defined_once():
@@ -194,7 +189,7 @@ def test_every_room_says_in_its_first_line_what_lives_there(package):
 
 def test_modules_import_torch_and_numpy_and_one_of_them_numba():
     allowed = {"torch", "numpy", "modules"} | set(sys.stdlib_module_names)
-    for path in sorted((REPOSITORY / "modules").rglob("*.py")):
+    for path in modules_of("modules"):
         # other modules import this one when they have a loop to compile
         compiles = {"numba"} if path.name == "compiled.py" else set()
         assert set(imported_packages(path)) <= allowed | compiles, path.name
@@ -234,13 +229,12 @@ def test_the_path_from_text_to_speech_imports_no_slow_package():
     assert result.stdout.splitlines() == [f"{module} set()" for module in modules]
 
 
-@pytest.mark.parametrize("task", ["tts"])
-def test_a_model_is_one_word_in_four_places(task):
-    for name in model_names(task):
-        assert (REPOSITORY / "config" / task / f"{name}.json").is_file()
-        assert (REPOSITORY / "tests" / "models" / task / f"test_{name}.py").is_file()
-        recipes = (REPOSITORY / "egs" / task).iterdir()
-        assert name in [recipe.name.lower() for recipe in recipes]
+def test_a_model_is_one_word_in_four_places():
+    recipes = {recipe.name.lower() for recipe in (REPOSITORY / "egs" / "tts").iterdir()}
+    for name in model_names("tts"):
+        assert (REPOSITORY / "config" / "tts" / f"{name}.json").is_file()
+        assert (REPOSITORY / "tests" / "models" / "tts" / f"test_{name}.py").is_file()
+        assert name in recipes
 
 
 def test_no_file_names_a_place_outside_the_tree():

@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 
 import pytest
@@ -6,6 +7,8 @@ from config.preprocess import CorpusConfig, PreprocessConfig, SplitConfig
 from config.schema import Config, InferenceConfig
 from config.text import TextConfig
 from config.train import AdamConfig, DataLoaderConfig, ProfileConfig, ScheduleConfig, TrainConfig
+from models.base.registry import load_config
+from models.training.folder import plain_config
 
 TRAIN = TrainConfig(max_steps=1)
 OF_SPEAKERS = replace(TRAIN, trained="speakers")
@@ -95,6 +98,24 @@ def test_trackers_are_one_several_or_none():
     several = ("jsonl", "wandb")
     for given, names in (("tensorboard", ("tensorboard",)), ("none", ()), (several, several)):
         assert replace(TRAIN, tracker=given).trackers == names
+
+
+def test_a_limit_of_the_gradient_is_read_by_lamb_only():
+    unread = ["train.adam.max_grad_norm"]
+    for optimizer, expected in (("adam", unread), ("adamw", unread), ("lamb", [])):
+        train = replace(TRAIN, optimizer=optimizer, adam=AdamConfig(max_grad_norm=2.0))
+        assert train.unread_keys == expected
+
+
+def test_the_resolved_configuration_is_read_again(tmp_path):
+    schedule = {"scheduler": "multistep", "lr_scheduler": {"milestones": [5]}}
+    base = {"task": "tts", "model_type": "FastSpeech2", "train": {"max_steps": 9, **schedule}}
+    base |= {"dataset": ["a"], "dataset_path": {"a": "a"}, "log_dir": "ckpts"}
+    (tmp_path / "base.json").write_text(json.dumps(base))
+    config = load_config(tmp_path / "base.json", ["train.scheduler=constant"])
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(plain_config(config)))
+    assert load_config(path) == config
 
 
 def test_recordings_of_any_length_keep_all_other_keys():

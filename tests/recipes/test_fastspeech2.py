@@ -16,7 +16,6 @@ RUN = EGS / "tts" / "FastSpeech2" / "run.sh"
 # recipes of the others have tests of their own
 OTHERS = (pytest.param(v, marks=pytest.mark.slow) for v in ("FreeVGL", "Vocos", "WaveGlow"))
 VOCODERS = ("HiFiGAN", *OTHERS)
-ONE_PROCESS = ("--set", "preprocess.backend=sequential")  # others would have to import PyTorch
 
 
 def write_config(folder: Path) -> Path:
@@ -31,6 +30,7 @@ def write_config(folder: Path) -> Path:
         "log_dir": str(folder / "ckpts"),
         "preprocess": {
             "processed_dir": str(folder / "data"),
+            "backend": "sequential",  # other processes would have to import PyTorch
             "aligner": "textgrid",
             "split": {"test_ids": HELD_OUT, "valid_ids": TRAINING[:1], "golden_size": 1},
         },
@@ -79,7 +79,7 @@ def test_stage_4_scores_sentences_recordings_second_readings_and_copies(trained,
     done = trained.run(
         "--stage", "4", "--infer_expt_dir", str(trained.experiment), "--infer_output_dir",
         "my wavs", "--recordings", str(trained.folder / "corpus"), "--natural", "2nd takes",
-        "--metrics", "wer,duration_rmse,energy_rmse", "--checks", "all", *ONE_PROCESS, cwd=tmp_path,
+        "--metrics", "wer,duration_rmse,energy_rmse", "--checks", "all", cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     report = json.loads((folder / "scores.json").read_text())
@@ -131,7 +131,7 @@ def test_stage_4_compares_folders_with_what_the_user_brings(trained, tmp_path):
         "--stage", "4", "--config", str(trained.config), "--infer_output_dir", str(result),
         "it's louder", "--texts", "my texts", "--transcripts", "what I heard",
         "--speaker_encoder", "my_voices:encode", "--metrics", "energy_rmse,wer,similarity",
-        "--report_dir", "my report", "--page", "no", *ONE_PROCESS, cwd=tmp_path,
+        "--report_dir", "my report", "--page", "no", cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert [path.name for path in (tmp_path / "my report").glob("*.*")] == ["comparison.json"]
@@ -146,10 +146,11 @@ def test_stage_4_compares_folders_with_what_the_user_brings(trained, tmp_path):
 def test_stage_4_hears_texts_of_the_user_without_recordings(trained, tmp_path):
     pytest.importorskip("jiwer")
     (tmp_path / "my_asr.py").write_text(PLUGINS)
-    flags = ("--infer_text", "Two blue birds.", "--infer_output_dir", "my out", *ONE_PROCESS)
-    hearing = ("--recogniser", "my_asr:hear", "--checks", "silence")
-    done = trained.speak("--stage", "3-4", *flags, *hearing, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    out, hearing = ("--infer_output_dir", "my out"), ("--recogniser", "my_asr:hear")
+    text = ("--infer_text", "Two blue birds.")
+    for flags in (text, ("--stage", "4", *hearing, "--checks", "silence")):
+        done = trained.speak(*out, *flags, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
     report = json.loads((tmp_path / "my out" / "single" / "scores.json").read_text())
     assert report["scores"]["wer"]["mean"] == pytest.approx(100 / 3, abs=1e-4)
     assert "wer_recorded" not in report["scores"]

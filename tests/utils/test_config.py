@@ -156,17 +156,13 @@ class Log:
     kind: Literal["a", "b", "none"] | tuple[Literal["a", "b"], ...] = "a"
 
 
-@pytest.mark.parametrize(("written", "value"), [('"none"', "none"), ('["a", "b"]', ("a", "b"))])
-def test_a_key_may_be_one_value_or_a_list_of_them(tmp_path, written, value):
+def test_a_key_may_be_one_value_or_a_list_of_them_and_nothing_else(tmp_path):
     path = tmp_path / "log.json"
-    path.write_text(f'{{"kind": {written}}}')
-    config = build(Log, read_tree(path))
-    assert config.kind == value
-    assert to_plain(config) == {"kind": json.loads(written)}
-
-
-def test_a_value_of_neither_kind_is_refused(tmp_path):
-    path = tmp_path / "log.json"
+    for written, value in (('"none"', "none"), ('["a", "b"]', ("a", "b"))):
+        path.write_text(f'{{"kind": {written}}}')
+        config = build(Log, read_tree(path))
+        assert config.kind == value
+        assert to_plain(config) == {"kind": json.loads(written)}
     for written in ('["a", "none"]', '"c"', "null", "3"):
         path.write_text(f'{{"kind": {written}}}')
         with pytest.raises(ConfigError, match=r"kind(\.1)? is .*, expected one of a, b"):
@@ -188,8 +184,7 @@ def test_a_name_that_looks_like_a_number_needs_no_quotes(tmp_path):
         build(Version, read_tree(path, ["version=1.2"]))
 
 
-def test_every_key_is_a_line_with_its_value_and_its_origin(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_every_key_is_a_line_with_its_value_and_its_origin(tmp_path):
     (tmp_path / "base.json").write_text('{"train": {"adam": {"lr": 1, "betas": [0.5, 0.6]}}}')
     (tmp_path / "exp.json").write_text(
         '{"base_config": "base.json", "name": "Zoë", "optimizers": {"d": {"lr": 2}}, "paths": {}}'

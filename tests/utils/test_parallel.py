@@ -6,12 +6,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from joblib.externals.loky import get_reusable_executor
 
+from tests.utils import work
 from utils import parallel
 from utils.errors import InputError
 from utils.parallel import run_chunks
@@ -28,71 +28,28 @@ def test_a_daemonic_process_does_the_work_itself():
 
 
 def sum_chunks() -> None:
-    done = list(run_chunks(add_slowly, {"a": [1, 2], "b": [3]}, 2))
+    done = list(run_chunks(work.add_slowly, {"a": [1, 2], "b": [3]}, 2))
     assert [item.result for item in done] == [3, 3]
-
-
-def add_slowly(key: str, items: Sequence[int]) -> int:
-    time.sleep(0.2)
-    return sum(items)
-
-
-def add(key: str, items: Sequence[int]) -> int:
-    return sum(items)
-
-
-def add_unless_deadly(key: str, items: Sequence[int]) -> int:
-    for item in items:
-        if item == 13:
-            os._exit(1)
-        if item == 17:
-            os.kill(os.getpid(), signal.SIGSEGV)
-    return sum(items)
-
-
-def add_after_one_crash(key: str, items: Sequence[Path]) -> int:
-    for mark in items:
-        if not mark.exists():
-            mark.touch()
-            os._exit(1)
-    return len(items)
-
-
-def die_in_company(key: str, items: Sequence[int]) -> int:
-    # no item is deadly on its own: only the whole chunk is
-    if len(items) > 2:
-        os._exit(1)
-    return 0
-
-
-def fail(key: str, items: Sequence[int]) -> None:
-    raise OSError(28, "No space left on device", key)
-
-
-def limits_and_process(key: str, items: Sequence[int]) -> tuple[str | None, int, int]:
-    import torch
-
-    return os.environ.get("OMP_NUM_THREADS"), torch.get_num_threads(), os.getpid()
 
 
 def test_every_chunk_gives_one_result():
     chunks = {"a": [1, 2], "b": [3], "c": []}
     for backend in ("loky", "sequential"):
-        results = {done.key: done.result for done in run_chunks(add, chunks, 2, backend)}
+        results = {done.key: done.result for done in run_chunks(work.add, chunks, 2, backend)}
         assert results == {"a": 3, "b": 3, "c": 0}
 
 
 @pytest.mark.parametrize("n_jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_items_that_kill_their_process_are_reported_and_all_others_are_done(n_jobs):
     chunks = {"a": [1, 2, 3], "b": [10, 13, 20], "c": [17], "d": [40, 50]}
-    done = {item.key: item for item in run_chunks(add_unless_deadly, chunks, n_jobs)}
+    done = {item.key: item for item in run_chunks(work.add_unless_deadly, chunks, n_jobs)}
     found = {key: (item.result, item.lost) for key, item in done.items()}
     assert found == {"a": (6, ()), "b": (30, (13,)), "c": (0, (17,)), "d": (90, ())}
 
 
 def test_a_single_crash_costs_no_item(tmp_path):
     chunks = {"a": [tmp_path / "crashed"], "b": []}
-    done = {item.key: item for item in run_chunks(add_after_one_crash, chunks, 2)}
+    done = {item.key: item for item in run_chunks(work.add_after_one_crash, chunks, 2)}
     found = {key: (item.result, item.lost) for key, item in done.items()}
     assert found == {"a": (1, ()), "b": (0, ())}
 
@@ -100,18 +57,14 @@ def test_a_single_crash_costs_no_item(tmp_path):
 def test_crashes_without_a_guilty_item_end_with_advice_and_errors_end_the_run(monkeypatch):
     monkeypatch.setattr(parallel, "_UNEXPLAINED_DEATHS", 1)
     with pytest.raises(InputError, match="--num_workers"):
-        list(run_chunks(die_in_company, {"a": [1, 2, 3]}, 1))
+        list(run_chunks(work.die_in_company, {"a": [1, 2, 3]}, 1))
     with pytest.raises(OSError, match="No space left"):
-        list(run_chunks(fail, {"a": [1]}, 2))
-
-
-def sleep_unless_first(key: str, items: Sequence[int]) -> None:
-    time.sleep(60 * items[0])
+        list(run_chunks(work.fail, {"a": [1]}, 2))
 
 
 def test_a_caller_that_stops_early_waits_for_no_worker_and_gets_no_warning(recwarn):
     start = time.monotonic()
-    for _ in run_chunks(sleep_unless_first, {"a": [0], "b": [1], "c": [1]}, 2):
+    for _ in run_chunks(work.sleep_unless_first, {"a": [0], "b": [1], "c": [1]}, 2):
         break
     assert time.monotonic() - start < 50
     assert len(recwarn) == 0
@@ -120,24 +73,20 @@ def test_a_caller_that_stops_early_waits_for_no_worker_and_gets_no_warning(recwa
 def test_workers_and_sequential_work_have_one_thread_and_restore_their_number():
     import torch
 
-    (done,) = run_chunks(limits_and_process, {"a": []}, 1)
+    (done,) = run_chunks(work.limits_and_process, {"a": []}, 1)
     limit, threads, process = done.result
     assert (limit, threads) == ("1", 1)
     assert process != os.getpid()
     before = torch.get_num_threads()
-    (done,) = run_chunks(limits_and_process, {"a": []}, 4, "sequential")
+    (done,) = run_chunks(work.limits_and_process, {"a": []}, 4, "sequential")
     assert done.result[1:] == (1, os.getpid())
     assert torch.get_num_threads() == before
-
-
-def ignores_ctrl_c(_key, _items):
-    return signal.getsignal(signal.SIGINT) == signal.SIG_IGN
 
 
 def test_workers_ignore_the_ctrl_c_of_a_terminal_and_their_parent_does_not():
     before = signal.getsignal(signal.SIGINT)
     get_reusable_executor().shutdown()  # processes of another test
-    assert [done.result for done in run_chunks(ignores_ctrl_c, {"a": [1]}, 2)] == [True]
+    assert [done.result for done in run_chunks(work.ignores_ctrl_c, {"a": [1]}, 2)] == [True]
     assert signal.getsignal(signal.SIGINT) is before
 
 
@@ -145,7 +94,7 @@ def test_workers_ignore_the_ctrl_c_of_a_terminal_and_their_parent_does_not():
 def test_a_backend_that_is_not_installed_is_named(backend, module, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(InputError, match=f"pip install {module}"):
-        list(run_chunks(add, {"a": [1]}, 1, backend))
+        list(run_chunks(work.add, {"a": [1]}, 1, backend))
 
 
 @pytest.mark.slow
@@ -154,7 +103,7 @@ def test_clusters_too_lose_only_the_items_that_kill_their_process(backend, modul
     pytest.importorskip(module)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))  # for the cluster's processes
     chunks = {"a": [1, 2, 3], "b": [10, 13, 20], "d": [40, 50]}
-    done = {item.key: item for item in run_chunks(add_unless_deadly, chunks, 2, backend)}
+    done = {item.key: item for item in run_chunks(work.add_unless_deadly, chunks, 2, backend)}
     assert {key: item.result for key, item in done.items()} == {"a": 6, "b": 30, "d": 90}
     assert done["b"].lost == (13,)
 

@@ -16,20 +16,22 @@ TRAIN = ["--config", __file__, "--name", "a"]
 RAMP = [*TEXT, "--pitch_transform_custom", "ramp:1:2"]
 
 
-def test_values_have_their_types_and_flags_not_given_their_defaults():
+def test_values_have_their_types_flags_not_given_their_defaults_and_pace_is_a_duration_control():
     given = arguments("inference", [*TEXT, "--pace", "1.25"])
     assert given.infer_expt_dir == "m"
     assert given.set == given.infer_output_dir == []
     assert (given.pitch_control, given.duration_control, given.fade_out) == (1.0, 0.8, 0)
     assert (given.speaker, given.seed, given.overwrite) == (None, None, False)
+    assert arguments("inference", TEXT).duration_control == 1
+    assert arguments("inference", [*TEXT, "--duration_control", "1.25"]).duration_control == 1.25
 
 
 def test_several_folders_are_named_at_once_or_one_by_one():
-    folders = [Path("a"), Path("b"), Path("c")]
-    at_once = arguments("evaluate", [*MODEL, "--infer_output_dir", *"abc"])
+    at_once = ["--infer_output_dir", "a", "b", "c"]
     one_by_one = ["--infer_output_dir=a", "--infer_output_dir", "b", "--infer_output_dir=c"]
-    assert at_once.infer_output_dir == folders
-    assert arguments("evaluate", [*MODEL, *one_by_one]).infer_output_dir == folders
+    for words in (at_once, one_by_one):
+        given = arguments("evaluate", [*MODEL, *words])
+        assert given.infer_output_dir == [Path("a"), Path("b"), Path("c")]
 
 
 def test_a_recipe_keeps_the_text_of_flags_and_takes_empty_text_for_none():
@@ -41,11 +43,8 @@ def test_a_recipe_keeps_the_text_of_flags_and_takes_empty_text_for_none():
 
 @pytest.mark.parametrize("value", ["99999999999999999999", "-1", "x"])
 def test_stages_2_and_3_have_one_range_of_seeds(value):
-    for command, words in (
-        ("train", ["--config", __file__, "--name", "a"]),
-        ("inference", TEXT),
-        ("vocode", [*SINGLE, "--infer_audio_dir", "."]),
-    ):
+    vocode = [*SINGLE, "--infer_audio_dir", "."]
+    for command, words in (("train", TRAIN), ("inference", TEXT), ("vocode", vocode)):
         with pytest.raises(UsageError, match=f"^--seed '{value}': expected a whole number from 0 "):
             arguments(command, [*words, f"--seed={value}"])
 
@@ -122,12 +121,6 @@ def test_flags_that_go_together_are_accepted(command, words):
 def test_flags_that_do_not_go_together_are_named(command, words, message):
     with pytest.raises(UsageError, match=message):
         arguments(command, words)
-
-
-def test_pace_is_the_inverse_of_the_duration_control():
-    assert arguments("inference", TEXT).duration_control == 1
-    assert arguments("inference", [*TEXT, "--pace", "1.25"]).duration_control == 0.8
-    assert arguments("inference", [*TEXT, "--duration_control", "1.25"]).duration_control == 1.25
 
 
 def test_the_flags_of_every_stage_are_checked_without_torch():

@@ -1,15 +1,24 @@
-"""The voices that come with the repository, on sentences that they were not trained on."""
+"""The voices and the vocoder of the repository, on speech that they were not trained on."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
+import torch
 
+from models.base.registry import load_config
 from models.checkpoint.loading import load_model
 from models.synthesizer import Synthesizer
+from modules.losses import MultiResolutionStft
+from modules.mel import MelSpectrogram
+from modules.waveform.griffin_lim import GriffinLim
 from processors.audio.pitch import extract_f0
 
-FOLDER = Path(__file__).parents[2] / "egs/_voices"
+EGS = Path(__file__).parents[2] / "egs"
+FOLDER = EGS / "_voices"
+CLIPS = EGS / "_demo/LJSpeech-mini/wavs"
+DEMO = EGS / "tts/FlowSpeech/exp_config_demo.json"
 TEXT = "The boy was released. He went home at once!"
 # by voice and speaker: the range of the median F0 in Hz
 SPEAKERS = {
@@ -20,9 +29,10 @@ SPEAKERS = {
 
 
 def test_they_are_small_and_hold_tensors_alone():
-    sizes = {path: path.stat().st_size for path in FOLDER.glob("*/*")}
-    assert sum(sizes.values()) < 24e6
-    assert {path.suffix for path in sizes} <= {".safetensors", ".json", ".md", ".ogg"}
+    for glob, limit, suffixes in (("*/*", 24e6, {".ogg"}), ("freevgl/*", 5e6, set())):
+        sizes = {path: path.stat().st_size for path in FOLDER.glob(glob)}
+        assert sum(sizes.values()) < limit
+        assert {path.suffix for path in sizes} == {".safetensors", ".json", ".md", *suffixes}
 
 
 def test_their_cards_name_data_and_licence():
@@ -50,3 +60,17 @@ def test_they_speak_at_the_level_pitch_and_rate_of_a_person_by_the_vocoder(name,
     assert np.abs(wav).max() < 1
     assert lowest < np.median(f0[f0 > 0]) < highest
     assert 6 < n_phones / speech.seconds < 18
+
+
+@pytest.mark.parametrize("id", ["LJ009-0038", "LJ028-0138"])
+def test_a_copy_of_a_new_recording_by_the_vocoder_is_nearer_than_that_of_griffin_lim(id):
+    vocoder = load_model(FOLDER / "freevgl")
+    assert id in load_config(DEMO).preprocess.split.test_ids
+    wav, rate = soundfile.read(CLIPS / f"{id}.flac", dtype="float32")
+    assert rate == vocoder.mel.sample_rate
+    recorded = torch.from_numpy(wav)[None, : 256 * 256]  # three seconds
+    mel_of, distance = MelSpectrogram(vocoder.mel), MultiResolutionStft()
+    mel = mel_of(recorded)
+    copy, plain = vocoder.network.infer(mel), GriffinLim(vocoder.mel).infer(mel)
+    assert (mel_of(copy) - mel).abs().mean() < 0.12
+    assert float(distance(copy, recorded)) < 0.75 * float(distance(plain, recorded))
