@@ -12,6 +12,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
 from accelerate.state import AcceleratorState
 
 from utils.cli import run
@@ -38,6 +39,13 @@ def command(module: str, *words: object, folder: Path = ROOT) -> Done:
         except SystemExit as leaving:
             code = int(leaving.code or 0)
     return Done(code, out.buffer.getvalue().decode(), err.getvalue())
+
+
+def call(module: str, *words: object) -> None:
+    """Calls the `main` of a module of `bins` with words; what it raises and prints stays here."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(sys, "argv", ["arion", *map(str, words)])
+        importlib.import_module(f"bins.{module}").main()
 
 
 def python(*words: object, folder: Path = ROOT, **environment: str) -> Done:

@@ -6,38 +6,37 @@ import re
 import pytest
 
 from arion import __version__
-from bins.arion import COMMANDS, main
-from tests.commands import python
+from bins.arion import COMMANDS
+from tests.commands import call, python
 from utils.cli import UsageError
 
 
-def output_of(monkeypatch, capsys, *words):
-    monkeypatch.setattr("sys.argv", ["arion", *words])
-    main()
+def output_of(capsys, *words):
+    call("arion", *words)
     return capsys.readouterr().out
 
 
-def test_the_version_is_printed(monkeypatch, capsys):
-    assert output_of(monkeypatch, capsys, "--version") == f"arion {__version__}\n"
+def test_the_version_is_printed(capsys):
+    assert output_of(capsys, "--version") == f"arion {__version__}\n"
     code = "import sys, bins.arion; bins.arion.main(); print(*sys.modules)"
     imported = python("-c", code, "--version").stdout
     assert imported.startswith(f"arion {__version__}\n")
     assert {"torch", "numpy"}.isdisjoint(imported.split())
 
 
-def test_without_a_command_it_lists_them_and_of_an_unknown_one_the_nearest(monkeypatch, capsys):
+def test_without_a_command_it_lists_them_and_of_an_unknown_one_the_nearest(capsys):
     for words in ((), ("--help",)):
-        found = output_of(monkeypatch, capsys, *words)
+        found = output_of(capsys, *words)
         assert re.findall(r"^  (\w+) ", found, re.MULTILINE) == list(COMMANDS)
     with pytest.raises(UsageError, match="no command 'sya'; did you mean say"):
-        output_of(monkeypatch, capsys, "sya")
+        output_of(capsys, "sya")
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "train"])
 def test_the_help_of_a_command_fits_on_one_screen(monkeypatch, capsys, name):
     monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit) as ended:
-        output_of(monkeypatch, capsys, name, "--help")
+        output_of(capsys, name, "--help")
     found = capsys.readouterr().out
     assert ended.value.code == 0
     assert found.startswith(f"usage: arion {name} ")
@@ -45,12 +44,12 @@ def test_the_help_of_a_command_fits_on_one_screen(monkeypatch, capsys, name):
     assert importlib.import_module(f"bins.{COMMANDS[name][0]}").__doc__
 
 
-def test_train_is_the_recipe(monkeypatch, capsys):
-    listed = output_of(monkeypatch, capsys, "train", "--help")
+def test_train_is_the_recipe(capsys):
+    listed = output_of(capsys, "train", "--help")
     assert listed.startswith("usage: arion train [-h] RECIPE FLAGS")
     assert "tts/FastSpeech2" in listed
     with pytest.raises(SystemExit) as ended:
-        output_of(monkeypatch, capsys, "train", "FastSpeech2", "--help")
+        output_of(capsys, "train", "FastSpeech2", "--help")
     assert ended.value.code == 0
     assert "--init_from" in capsys.readouterr().out
 

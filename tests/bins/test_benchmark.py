@@ -1,10 +1,6 @@
 import json
 
-import pytest
-
-from bins.benchmark import main
-from tests.commands import command
-from utils.cli import run
+from tests.commands import call, command
 
 
 def test_wrong_flags_are_one_line():
@@ -19,12 +15,11 @@ def test_wrong_flags_are_one_line():
         assert message in done.stderr
 
 
-def test_the_command_prints_tables_and_writes_all_figures(monkeypatch, capsys, tmp_path):
+def test_the_command_prints_tables_and_writes_all_figures(capsys, tmp_path):
     path = tmp_path / "speed.json"
     flags = "--small --model hifigan --mode training,inference --steps 1"
     flags += f" --batch_size 2 --precision bf16 --output {path}"
-    monkeypatch.setattr("sys.argv", ["benchmark", *flags.split()])
-    main()
+    call("benchmark", *flags.split())
     printed = capsys.readouterr().out
     assert printed.count("| hifigan | `precision=bf16` |") == 2
     report = json.loads(path.read_text())
@@ -34,19 +29,17 @@ def test_the_command_prints_tables_and_writes_all_figures(monkeypatch, capsys, t
     assert all(result["figures"]["frames/s"] > 0 for result in report["results"])
 
 
-def test_an_error_loses_nothing_that_was_measured(monkeypatch, capsys, tmp_path):
+def test_an_error_loses_nothing_that_was_measured(tmp_path):
     path = tmp_path / "speed.json"
     flags = "--small --model hifigan,tacotron2 --mode inference --steps 1 --warm_up 0"
     flags += f" --longest 20 --compare precision=fp32 precision=bf16 --output {path}"
-    monkeypatch.setattr("sys.argv", ["benchmark", *flags.split()])
-    with pytest.raises(SystemExit, match="1"):
-        run(main)
-    printed = capsys.readouterr()
-    assert "precision=bf16: Tacotron2 in inference has fp32, fp16, int8" in printed.err
-    assert printed.out.endswith("\nINCOMPLETE: the benchmark stopped here\n")
+    printed = command("benchmark", *flags.split())
+    assert printed.returncode == 1
+    assert "precision=bf16: Tacotron2 in inference has fp32, fp16, int8" in printed.stderr
+    assert printed.stdout.endswith("\nINCOMPLETE: the benchmark stopped here\n")
     report = json.loads(path.read_text())
     assert report["incomplete"]
     modes = [(result["mode"], result["model"]) for result in report["results"]]
     comparison = ("comparison", "hifigan, inference")
     assert modes == [("inference", "hifigan"), ("inference", "hifigan"), comparison]
-    assert printed.out.count("| hifigan | `precision=bf16` |") == 1
+    assert printed.stdout.count("| hifigan | `precision=bf16` |") == 1

@@ -4,22 +4,17 @@ import json
 
 import pytest
 
-from bins.compare import main
+from tests.commands import call
 from tests.models.programs.compare.test_listening_test import systems
 from utils.cli import UsageError
-
-
-def run(monkeypatch, *words):
-    monkeypatch.setattr("sys.argv", ["arion compare", *map(str, words)])
-    main()
 
 
 @pytest.mark.parametrize(
     ("kind", "flags", "n_trials"), [("preference", [], 2), ("opinion", ["--opinion"], 4)]
 )
-def test_from_folders_to_results(monkeypatch, tmp_path, capsys, kind, flags, n_trials):
+def test_from_folders_to_results(tmp_path, capsys, kind, flags, n_trials):
     folders, out = systems(tmp_path, 0.1, 0.2), tmp_path / "out"
-    run(monkeypatch, *folders, "--blind", out, "--clips", 2, "--seed", 3, *flags)
+    call("compare", *folders, "--blind", out, "--clips", 2, "--seed", 3, *flags)
     printed = capsys.readouterr().out
     assert printed.startswith(f"{n_trials} trials: give listeners {out / 'page'}, keep")
     key = json.loads((out / "key.json").read_text())
@@ -27,11 +22,11 @@ def test_from_folders_to_results(monkeypatch, tmp_path, capsys, kind, flags, n_t
     rows = [f"{key['id']},ann,{n},1,2.5" for n in range(1, n_trials + 1)]
     results = tmp_path / "ann.csv"
     results.write_text("\n".join(["test,listener,trial,answer,seconds", *rows, ""]))
-    run(monkeypatch, "--results", results, "--key", out / "key.json")
+    call("compare", "--results", results, "--key", out / "key.json")
     shown = capsys.readouterr().out.splitlines()
     assert shown[0] == f"{n_trials} answers of 1 listener; intervals of 95 %"
     results.rename(out / "ann.csv")
-    run(monkeypatch, "--results", out / "ann.csv")  # the key is next to it
+    call("compare", "--results", out / "ann.csv")  # the key is next to it
     assert capsys.readouterr().out.splitlines() == shown
 
 
@@ -45,6 +40,6 @@ def test_from_folders_to_results(monkeypatch, tmp_path, capsys, kind, flags, n_t
         (["--opinion", "--blind", "out"], "at least two, or one with --opinion"),
     ],
 )
-def test_flags_that_do_not_go_together_are_refused(monkeypatch, words, message):
+def test_flags_that_do_not_go_together_are_refused(words, message):
     with pytest.raises(UsageError, match=message):
-        run(monkeypatch, *words)
+        call("compare", *words)

@@ -7,6 +7,7 @@ import pytest
 
 from bins import doctor
 from models import voices
+from tests.commands import call
 from tests.models.synthesizer.test_synthesizer import make_voice
 
 
@@ -14,7 +15,6 @@ from tests.models.synthesizer.test_synthesizer import make_voice
 def folder(tmp_path, monkeypatch):
     """Voices of this test, in place of those of this machine."""
     monkeypatch.setattr(voices, "FOLDERS", (tmp_path,))
-    monkeypatch.setattr("sys.argv", ["arion doctor"])
     return tmp_path
 
 
@@ -23,7 +23,7 @@ def test_it_names_versions_devices_extras_and_voices(folder, capsys, monkeypatch
     make_voice(folder / "broken")
     (folder / "broken" / "model.safetensors").write_bytes(b"damaged")
     monkeypatch.setitem(doctor._OPTIONAL, "extra", (("no_such_module",), "a feature"))
-    doctor.main()
+    call("doctor")
     found = capsys.readouterr().out
     assert f"Python {sys.version.split()[0]}" in found
     assert "arion serve: yes" in found
@@ -37,12 +37,12 @@ def test_it_names_versions_devices_extras_and_voices(folder, capsys, monkeypatch
 def test_the_exit_code_is_1_if_the_bundled_voice_does_not_speak(folder, capsys, monkeypatch):
     make_voice(folder / "other")
     with pytest.raises(SystemExit) as ended:
-        doctor.main()
+        call("doctor")
     assert ended.value.code == 1
     assert "voice other: speaks" in capsys.readouterr().out
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(SystemExit):
-        doctor.main()
+        call("doctor")
     assert "cannot be imported: ModuleNotFoundError: import of torch" in capsys.readouterr().out
 
 

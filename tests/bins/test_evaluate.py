@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from bins.evaluate import main
 from processors.audio.files import write_wav
+from tests.commands import call
 from tests.processors.metrics.packages import skip_without
 from utils.errors import InputError
 
@@ -20,37 +20,36 @@ def write_noise(folder: Path, **levels: float) -> str:
     return str(folder)
 
 
-def evaluate(monkeypatch, *flags: str) -> None:
+def evaluate(*flags: str) -> None:
     """Stage 4 of any wavs, in this process."""
     config = str(Path(__file__).parents[2] / "config" / "vocoder" / "hifigan.json")
     settings = ['dataset=["Anna"]', 'dataset_path={"Anna":"a"}', "preprocess.backend=sequential"]
     sets = [f"--set={setting}" for setting in settings]
-    monkeypatch.setattr("sys.argv", ["bins.evaluate", "--config", config, *sets, *flags])
-    main()
+    call("evaluate", "--config", config, *sets, *flags)
 
 
-def test_a_page_that_fails_hides_no_score(tmp_path, monkeypatch, capsys):
+def test_a_page_that_fails_hides_no_score(tmp_path, capsys):
     recordings = write_noise(tmp_path / "recordings", x=0.2)
     spoken = write_noise(tmp_path / "spoken", x=0.1)
     flags = ["--infer_output_dir", spoken, "--recordings", recordings, "--metrics", "mstft"]
     (tmp_path / "spoken" / "report_files").mkdir()
     (tmp_path / "spoken" / "report_files" / "mine.txt").write_text("of the user's")
     with pytest.raises(InputError, match=r"report_files holds mine\.txt"):
-        evaluate(monkeypatch, *flags)
+        evaluate(*flags)
     assert capsys.readouterr().out.splitlines()[1].split()[:3] == ["mstft", "lower", "1.19"]
     assert (tmp_path / "spoken" / "scores.json").is_file()
     (tmp_path / "spoken" / "report_files" / "mine.txt").unlink()
-    evaluate(monkeypatch, *flags)
+    evaluate(*flags)
     assert "mstft" in (tmp_path / "spoken" / "report.html").read_text(encoding="utf-8")
 
 
-def test_two_plain_folders_are_compared_with_recordings(tmp_path, monkeypatch, capsys):
+def test_two_plain_folders_are_compared_with_recordings(tmp_path, capsys):
     recordings = write_noise(tmp_path / "recordings", x=0.2, y=0.4)
     half = write_noise(tmp_path / "half", x=0.1, y=0.2)
     tenth = write_noise(tmp_path / "tenth", x=0.02, y=0.04)
     what = ["--infer_output_dir", half, tenth, "--recordings", recordings, "--metrics", "mstft"]
     there = ["--report_dir", str(tmp_path / "there"), "--checks", "silence,clipping", "--page=no"]
-    evaluate(monkeypatch, *what, *there)
+    evaluate(*what, *there)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["metric", "better", "half", "tenth"]
     assert lines[1].split()[:3] == ["mstft", "lower", "1.193"]  # 1 - 0.5 + ln 2
@@ -62,9 +61,7 @@ def test_two_plain_folders_are_compared_with_recordings(tmp_path, monkeypatch, c
     assert (tmp_path / "half" / "scores.json").is_file()
 
 
-def test_pretrained_models_compare_two_folders_and_the_page_shows_it(
-    tmp_path, monkeypatch, capsys, caplog
-):
+def test_pretrained_models_compare_two_folders_and_the_page_shows_it(tmp_path, capsys, caplog):
     skip_without("distillmos", "similarity")
     demo = Path(__file__).parents[2] / "egs" / "_demo" / "LJSpeech-mini" / "wavs"
     wav, rate = soundfile.read(demo / "LJ001-0002.flac")
@@ -74,7 +71,7 @@ def test_pretrained_models_compare_two_folders_and_the_page_shows_it(
     folders = [str(tmp_path / name) for name in ("quiet", "noisy")]
     with caplog.at_level(logging.INFO, "arion"):
         evaluate(
-            *(monkeypatch, "--infer_output_dir", *folders, "--recordings", str(demo)),
+            *("--infer_output_dir", *folders, "--recordings", str(demo)),
             *("--metrics", "distillmos,similarity"),
         )
     table = [line.split() for line in capsys.readouterr().out.splitlines()]

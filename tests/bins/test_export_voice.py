@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from onnx import ModelProto
 
-from bins.export_voice import main
 from models.base import registry
+from tests.commands import call
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.models.synthesizer.test_vocoders import make_vocoder
 from utils.errors import InputError
@@ -17,15 +17,10 @@ def voice(tmp_path_factory):
     return make_voice(tmp_path_factory.mktemp("voices") / "tiny")
 
 
-def export(monkeypatch, *words):
-    monkeypatch.setattr("sys.argv", ["arion export", *map(str, words)])
-    main()
-
-
-def test_a_folder_that_is_not_empty_is_refused_first(monkeypatch, tmp_path, voice):
+def test_a_folder_that_is_not_empty_is_refused_first(tmp_path, voice):
     (tmp_path / "kept.txt").write_text("kept")
     with pytest.raises(InputError, match="exists and is not empty: choose another name"):
-        export(monkeypatch, voice, tmp_path)
+        call("export_voice", voice, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["kept.txt"]
 
 
@@ -40,10 +35,10 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch, tmp_path, voice,
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(InputError, match=rf"{package} is missing: pip install -e '\.\[onnx\]'"):
-        export(monkeypatch, voice, tmp_path / "out")
+        call("export_voice", voice, tmp_path / "out")
 
 
-def test_what_is_no_whole_experiment_is_refused(monkeypatch, tmp_path, voice):
+def test_what_is_no_whole_experiment_is_refused(tmp_path, voice):
     vocoder, empty, out = make_vocoder(tmp_path / "vocoder"), tmp_path / "empty", tmp_path / "out"
     empty.mkdir()
     for words, message in (
@@ -53,7 +48,7 @@ def test_what_is_no_whole_experiment_is_refused(monkeypatch, tmp_path, voice):
         ([voice, out, "--vocoder_dir", voice], "is an acoustic model; expected a vocoder"),
     ):
         with pytest.raises(InputError, match=message):
-            export(monkeypatch, *words)
+            call("export_voice", *words)
     assert not out.exists()
 
 
@@ -62,14 +57,14 @@ def test_a_model_without_graphs_is_refused(monkeypatch, tmp_path, voice):
     without = replace(found, graphs=None)
     monkeypatch.setattr("models.programs.export.folder.model_of", lambda _config: without)
     with pytest.raises(InputError, match="FastSpeech2 cannot be exported: its model file defines"):
-        export(monkeypatch, voice, tmp_path / "out")
+        call("export_voice", voice, tmp_path / "out")
 
 
 def test_files_and_licences_are_written(monkeypatch, tmp_path, voice, caplog):
     (voice / "README.md").write_text("the card of the voice")
     monkeypatch.setattr("models.programs.export.folder.to_onnx", lambda *_: ModelProto())
     with caplog.at_level(logging.INFO):
-        export(monkeypatch, voice, tmp_path / "out")
+        call("export_voice", voice, tmp_path / "out")
     names = {path.name for path in (tmp_path / "out").iterdir()}
     expected = {"LICENSE", "README_vocoder.md", "README_voice.md", "speak.py", "voice.json"}
     assert expected | {"acoustic.onnx", "vocoder.onnx"} <= names

@@ -1,23 +1,14 @@
 """The command of stage 1."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
-from bins.preprocess import main
+from tests.commands import ROOT, call
 from tests.processors.small_corpus import copy_corpus
 from utils.errors import InputError
 from utils.files import read_json
-
-ROOT = Path(__file__).parents[2]
-
-
-def call(monkeypatch, *arguments: str) -> None:
-    monkeypatch.setattr(sys, "argv", ["preprocess", *arguments])
-    main()
-
 
 SET = ("--set", "preprocess.backend=sequential", "--set", "preprocess.aligner=textgrid")
 
@@ -38,18 +29,18 @@ def write_config(tmp_path: Path) -> str:
     return str(config)
 
 
-def test_it_prepares_every_dataset_of_the_config_or_none(tmp_path, monkeypatch):
+def test_it_prepares_every_dataset_of_the_config_or_none(tmp_path):
     copy_corpus(tmp_path / "one")
     with pytest.raises(InputError, match=r"two: no folder .*dataset_path\.two"):
-        call(monkeypatch, "--config", write_config(tmp_path), *SET)
+        call("preprocess", "--config", write_config(tmp_path), *SET)
     assert not (tmp_path / "data").exists()
     copy_corpus(tmp_path / "two")
-    call(monkeypatch, "--config", write_config(tmp_path), *SET)
+    call("preprocess", "--config", write_config(tmp_path), *SET)
     for name in ("one", "two"):
         assert read_json(tmp_path / "data" / name / "fingerprint.json")["finished"]
 
 
-def test_mels_of_an_acoustic_model_are_for_vocoders_only(tmp_path, monkeypatch):
+def test_mels_of_an_acoustic_model_are_for_vocoders_only(tmp_path):
     config = f"{ROOT}/egs/tts/FlowSpeech/exp_config_demo.json"
     with pytest.raises(InputError, match="--from_acoustic prepares the training data of a vocoder"):
-        call(monkeypatch, "--config", config, "--from_acoustic", str(tmp_path))
+        call("preprocess", "--config", config, "--from_acoustic", str(tmp_path))

@@ -3,7 +3,7 @@
 import pytest
 import soundfile
 
-from bins.pronounce import main
+from tests.commands import call
 from tests.models.synthesizer.test_synthesizer import make_voice
 from utils.cli import UsageError
 from utils.errors import InputError
@@ -14,8 +14,7 @@ def test_words_are_lines_of_a_dictionary_and_can_be_heard(tmp_path, monkeypatch,
     monkeypatch.chdir(tmp_path)
 
     def pronounce(*words):
-        monkeypatch.setattr("sys.argv", ["arion pronounce", *words, "--voice", str(voice)])
-        main()
+        call("pronounce", *words, "--voice", voice)
         return capsys.readouterr().out
 
     (tmp_path / "words.txt").write_text("nevada = nuh-VAD-uh\n")

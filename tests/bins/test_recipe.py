@@ -2,13 +2,12 @@
 
 import shlex
 import shutil
-import sys
 
 import pytest
 
 from bins._flags.parsers import recipe_arguments
-from bins.recipe import ROOT, find_recipe, from_here, located, main, next_command
-from tests.commands import python
+from bins.recipe import ROOT, find_recipe, from_here, located, next_command
+from tests.commands import call, python
 from utils.cli import UsageError
 
 DEMO_CONFIG = "egs/tts/FlowSpeech/exp_config_demo.json"
@@ -28,9 +27,8 @@ def refusal(monkeypatch, tmp_path, capsys):
 
     def refusal_of(recipe, *words):
         monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr(sys, "argv", ["recipe", recipe, *words])
         with pytest.raises((UsageError, SystemExit)) as stop:
-            main()
+            call("recipe", recipe, *words)
         if isinstance(stop.value, UsageError):
             return str(stop.value)
         assert stop.value.code == 2
@@ -206,8 +204,7 @@ def test_a_python_that_is_too_old_is_named():
 
 def shown(monkeypatch, capsys, *words):
     monkeypatch.chdir(ROOT)
-    monkeypatch.setattr(sys, "argv", ["recipe", "tts/FastSpeech2", "--show_config", *words])
-    main()
+    call("recipe", "tts/FastSpeech2", "--show_config", *words)
     lines = capsys.readouterr().out.splitlines()
     return {line.split(" = ")[0]: line.split(" = ", 1)[1] for line in lines}
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import soundfile
 
-from bins.say import main
 from models.synthesizer.synthesizer import Synthesizer
 from processors.durations.subtitles import subtitles
 from processors.text.markup.formats import Markup
 from processors.text.markup.ssml import Ssml
+from tests.commands import call
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.processes import Process
 from utils.cli import UsageError
@@ -39,9 +39,8 @@ def say(monkeypatch, folder, tmp_path):
     monkeypatch.chdir(tmp_path)
 
     def run(*words, stdin=b"", voice=folder):
-        monkeypatch.setattr("sys.argv", ["arion say", *words, "--voice", str(voice)])
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        main()
+        call("say", *words, "--voice", voice)
 
     return run
 

@@ -13,11 +13,11 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from bins.serve import main
 from models.programs.server import app
 from models.programs.server.requests import Limits
 from models.synthesizer.synthesizer import Synthesizer
 from processors.audio.streams import encoded
+from tests.commands import call
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.processes import Process
 from utils.cli import UsageError
@@ -35,8 +35,7 @@ def served(monkeypatch, *words):
     """What the server is asked for by flags."""
     calls = []
     monkeypatch.setattr(app, "serve", lambda *given, **named: calls.append((*given, named)))
-    monkeypatch.setattr("sys.argv", ["arion serve", *words])
-    main()
+    call("serve", *words)
     return calls[0]
 
 
@@ -76,9 +75,8 @@ def test_a_missing_extra_is_named(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("models.programs.server.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    monkeypatch.setattr("sys.argv", ["arion serve"])
     with pytest.raises(InputError, match=r"pip install -e '\.\[serve\]'"):
-        main()
+        call("serve")
 
 
 def test_sigterm_ends_the_server_after_what_is_running(tmp_path):
@@ -116,9 +114,8 @@ def test_ctrl_c_ends_it_with_the_usual_status(monkeypatch, stop, code):
         raise KeyboardInterrupt(*stop)
 
     monkeypatch.setattr(app, "serve", serve)
-    monkeypatch.setattr("sys.argv", ["arion serve"])
     with pytest.raises(SystemExit) as ended:
-        main()
+        call("serve")
     assert ended.value.code == code
 
 

@@ -1,15 +1,14 @@
-from bins.voices import main
 from models.base.assets import Speaker
+from tests.commands import call
 from tests.models.synthesizer.test_synthesizer import make_voice
 
 
 def lines_of(capsys):
-    main()
+    call("voices")
     return capsys.readouterr().out.splitlines()
 
 
 def test_each_voice_is_a_line_and_one_that_names_its_speakers(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["arion voices"])
     line = next(line for line in lines_of(capsys) if line.startswith("kathleen"))
     assert line.startswith("kathleen  en-us  1 speaker  9 MB  licence cc0-1.0  ")
     assert line.endswith("egs/_voices/kathleen")

@@ -88,16 +88,7 @@ def test_training_on_the_cpu_is_one_process_with_all_cores(script, clone):
     assert fewer.environment["OMP_NUM_THREADS"] == "1"
 
 
-def test_waiting_threads_sleep_soon_unless_the_user_decides(recipe):
-    (call,) = recipe("--stage", "2", "--name", "voice").calls
-    assert call.environment["OMP_WAIT_POLICY"] == "PASSIVE"
-    assert call.environment["GOMP_SPINCOUNT"] == "5000"
-    (call,) = recipe("--stage", "2", "--name", "voice", OMP_WAIT_POLICY="ACTIVE").calls
-    assert call.environment["OMP_WAIT_POLICY"] == "ACTIVE"
-    assert "GOMP_SPINCOUNT" not in call.environment
-
-
-def test_training_on_several_gpus_starts_one_process_on_each_and_on_one_none(script):
+def test_training_on_several_gpus_starts_one_process_on_each_if_there_are_as_many(script):
     call = script("--stage", "2", "-n", "a", FAKE_GPUS="1").calls[0]
     assert call.environment["CUDA_VISIBLE_DEVICES"] == "0"
     assert "ACCELERATE_USE_CPU" not in call.environment
@@ -108,6 +99,9 @@ def test_training_on_several_gpus_starts_one_process_on_each_and_on_one_none(scr
     assert launcher[:3] == ["-m", "accelerate.commands.launch", "--quiet"]
     assert " --multi_gpu --num_processes 4 --num_machines 1 " in " ".join(launcher)
     assert launcher[-1] == "-m"
+    too_few = script("--stage", "1-2", "-n", "a", "--gpu", "0,1", FAKE_GPUS="1")
+    assert (too_few.code, too_few.calls) == (2, [])  # before any work
+    assert "this machine has only 1 of these" in too_few.output
 
 
 @pytest.mark.parametrize("gpu", ["", "0", "0,1"])
@@ -119,18 +113,18 @@ def test_no_gpu_means_the_cpu_without_being_asked_twice(script, gpu):
     assert call.environment["CUDA_VISIBLE_DEVICES"] == gpu
 
 
-def test_variables_of_training_reach_no_other_stage_and_given_gpus_are_kept(recipe, script):
+def test_variables_of_training_reach_no_other_stage_and_those_of_the_user_stay(recipe, script):
     train, speak = script("-s", "2-3", "-n", "a", "--gpu", "", *SPEAK[4:]).calls
     assert "ACCELERATE_USE_CPU" in train.environment
     assert "ACCELERATE_USE_CPU" not in speak.environment
-    call = recipe("--stage", "1", CUDA_VISIBLE_DEVICES="5,6").calls[0]
-    assert call.environment["CUDA_VISIBLE_DEVICES"] == "5,6"
-
-
-def test_more_gpus_than_there_are_is_an_error_before_any_work(script):
-    result = script("--stage", "1-2", "-n", "a", "--gpu", "0,1", FAKE_GPUS="1")
-    assert (result.code, result.calls) == (2, [])
-    assert "this machine has only 1 of these" in result.output
+    given = {"CUDA_VISIBLE_DEVICES": "5,6", "OMP_WAIT_POLICY": "ACTIVE"}
+    for variables, policy, spins in ((given, "ACTIVE", None), ({}, "PASSIVE", "5000")):
+        (call,) = recipe("--stage", "1", **variables).calls
+        found = [call.environment.get(name) for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")]
+        assert found == [policy, spins]
+        assert call.environment["CUDA_VISIBLE_DEVICES"] == variables.get(
+            "CUDA_VISIBLE_DEVICES", "0"
+        )
 
 
 @pytest.mark.parametrize(
@@ -185,12 +179,9 @@ def test_every_flag_of_stage_4_reaches_python(recipe, clone, tmp_path):
         (call,) = recipe("-s", "4", *flags, "--resample", folder=tmp_path).calls
         assert {*call.arguments} == expected | {"--resample"}
         assert call.environment["PYTHONPATH"] == f"{clone}:{tmp_path}"
-
-
-def test_stage_4_needs_no_model_where_it_is_told_what_to_score(recipe, clone):
     (clone / "out").mkdir()
+    (call,) = recipe("-s", "4", "--infer_output_dir", "out").calls  # it needs no model
     config = f"--config={clone / RECIPE / 'exp_config.json'}"
-    (call,) = recipe("-s", "4", "--infer_output_dir", "out").calls
     assert call.arguments == [config, f"--infer_output_dir={clone}/out"]
     assert call.environment["PYTHONPATH"] == str(clone)
 
@@ -226,6 +217,10 @@ def test_folders_to_be_scored_may_lie_at_the_root_and_one_to_be_written_does_not
     output = f"--infer_output_dir={tmp_path}/else where/ckpts"
     assert {call.arguments[-1] for call in calls} == {output}
     assert [call.module for call in calls] == ["bins.inference", "bins.evaluate"]
+    (call,) = recipe(*SPEAK, *flags, folder=tmp_path / "else where").calls
+    assert output in call.arguments
+    (call,) = recipe(*SPEAK).calls  # left to the experiment
+    assert not any("output_dir" in word or "/result" in word for word in call.arguments)
 
 
 def test_only_the_last_two_stages_get_the_folder_of_the_wavs(recipe):
@@ -267,38 +262,34 @@ def test_a_stage_that_fails_stops_the_range_with_its_exit_code(script):
     assert [call.module for call in result.calls] == ["bins.preprocess"]
 
 
-@each_shell
-def test_a_signal_reaches_training_through_the_shell(stopped):
-    assert stopped("2", signal.SIGTERM) == (143, "saved")
-
-
 @pytest.mark.parametrize(
-    ("stages", "number"),
-    [("2", signal.SIGHUP), ("2", signal.SIGINT), ("2-3", signal.SIGTERM), ("2-3", signal.SIGHUP)],
+    ("shell", "stages", "number"),
+    [
+        *((name, "2", signal.SIGTERM) for name in SHELLS),
+        *(("sh", "2", number) for number in (signal.SIGHUP, signal.SIGINT)),
+        *(("sh", "2-3", number) for number in (signal.SIGTERM, signal.SIGHUP)),
+    ],
+    indirect=["shell"],
 )
-def test_training_that_is_stopped_may_save_before_the_script_ends(stopped, stages, number):
+def test_training_that_a_signal_stops_may_save_before_the_script_ends(stopped, stages, number):
     assert stopped(stages, number) == (143, "saved")
 
 
 @each_shell
-def test_a_text_arrives_byte_exact_and_runs_nothing(script, clone):
+def test_a_text_arrives_byte_exact_in_any_locale_and_runs_nothing(script, clone):
     text = """ a"; touch X; "$(touch X) `touch X` ${X} * '\t\\n\\\\\n 100 % Ünïcödé 😀\n"""
     for flags in (("--infer_text", text), (f"--infer_text={text}",)):
         result = script(*SINGLE, *flags)
         assert f"--infer_text={text}" in result.calls[0].arguments
     assert not list(clone.rglob("X"))
-
-
-@pytest.mark.parametrize("text", ["*", "-n --stage", "--gpu", "a=b"])
-def test_a_text_may_look_like_anything_else(recipe, text):
-    for flags in (("--infer_text", text), (f"--infer_text={text}",)):
-        assert f"--infer_text={text}" in recipe(*SINGLE, *flags).calls[0].arguments
-
-
-@each_shell
-def test_the_locale_does_not_change_the_text(script):
     result = script(*SINGLE, "--infer_text", "é", LC_ALL="C")
     assert f"--infer_text={os.fsdecode('é'.encode())}" in result.calls[0].arguments
+
+
+def test_a_text_may_look_like_anything_else(recipe):
+    for text in ("*", "-n --stage", "--gpu", "a=b"):
+        for flags in (("--infer_text", text), (f"--infer_text={text}",)):
+            assert f"--infer_text={text}" in recipe(*SINGLE, *flags).calls[0].arguments
 
 
 def test_every_flag_of_stage_3_reaches_python(recipe):
@@ -321,12 +312,11 @@ def test_every_flag_of_stage_3_reaches_python(recipe):
     }
 
 
-@pytest.mark.parametrize("flag", [("--config", "egs/tts/FastSpeech2/exp_config.json"), ("-n", "a")])
-def test_a_flag_that_is_not_read_beside_a_model_is_named(recipe, flag):
-    result = recipe(*SPEAK, *flag)
-    name = "--name" if flag[0] == "-n" else "--config"
-    assert f"{name} is not read: --infer_expt_dir names the model\n" in result.output
-    assert not any(word.startswith(name) for word in result.calls[0].arguments)
+def test_a_flag_that_is_not_read_beside_a_model_is_named(recipe):
+    for name, value in (("--config", "egs/tts/FastSpeech2/exp_config.json"), ("--name", "a")):
+        result = recipe(*SPEAK, name, value)
+        assert f"{name} is not read: --infer_expt_dir names the model\n" in result.output
+        assert not any(word.startswith(name) for word in result.calls[0].arguments)
     assert "is not read" not in recipe("-s", "2-3", "-n", "a", *SPEAK[2:]).output
 
 
@@ -401,14 +391,6 @@ def test_a_relative_path_is_looked_for_here_and_then_at_the_root(recipe, clone, 
     ):
         arguments = recipe(*model, given, folder=elsewhere).calls[0].arguments
         assert f"--infer_expt_dir={expected}" in arguments
-
-
-def test_an_output_folder_is_below_the_callers_or_left_to_the_experiment(recipe, clone, tmp_path):
-    (clone / "out").mkdir()
-    arguments = recipe(*SPEAK, "--infer_output_dir", "out", folder=tmp_path).calls[0].arguments
-    assert f"--infer_output_dir={tmp_path}/out" in arguments
-    arguments = recipe(*SPEAK).calls[0].arguments
-    assert not any("output_dir" in a or "/result" in a for a in arguments)
 
 
 def test_help_is_that_of_the_recipe_and_does_nothing_else(script):
