@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from bins import arion
 from bins._flags.parsers import recipe_arguments
 from bins._flags.table import FLAGS
 from bins._flags.values import STAGES
 from processors.durations import EXPORT_FORMATS, IMPORT_FORMATS
 from processors.metrics.registry import CHECKS, METRICS
+from tests import commands
 
 REPOSITORY = Path(__file__).parents[1]
 EVALUATION = (REPOSITORY / "docs" / "evaluation.md").read_text(encoding="utf-8")
@@ -74,13 +74,12 @@ def test_calls_of_recipes_on_a_page_have_flags_of_their_stages(page):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_calls_of_arion_on_a_page_have_flags_of_the_command(page, monkeypatch, capsys):
+def test_calls_of_arion_on_a_page_have_flags_of_the_command(page, capsys):
     text = page.read_text(encoding="utf-8")
     for name, words in re.findall(r"^(?:\S*/)?arion (\w+)(.*)$", text, re.MULTILINE):
         recipe = ["FastSpeech2"] if name == "train" else []
-        monkeypatch.setattr("sys.argv", ["arion", name, *recipe, "--help"])
         with pytest.raises(SystemExit):
-            arion.main()
+            commands.call("arion", name, *recipe, "--help")
         known = capsys.readouterr().out
         flags = [word for word in shlex.split(words, comments=True) if word.startswith("-")]
         assert [flag for flag in flags if f"{flag} " not in known] == []

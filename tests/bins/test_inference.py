@@ -13,65 +13,59 @@ BATCH = [*MODEL, "--infer_mode", "batch"]
 TEST = ["--infer_testing_set", "test"]
 
 
+TEXT = [*SINGLE, "--infer_text", "Hi."]
+
+
+@pytest.fixture
+def stage_3(monkeypatch):
+    """Runs the command; gives options of the synthesizer, the synthesis, and what it speaks."""
+    options, calls = {}, []
+    monkeypatch.setattr(text_synthesis, "Synthesizer", lambda *_, **named: options.update(named))
+    monkeypatch.setattr(text_synthesis, "read_input_texts", lambda path, **_: [InputText("Hi.")])
+    for name in ("synthesise_texts", "synthesise_dataset"):
+        monkeypatch.setattr(text_synthesis, name, lambda *given: calls.append(given))
+
+    def run(*flags: str):
+        main([*flags])
+        return options, *calls.pop()
+
+    return run
+
+
 @pytest.mark.parametrize(
     ("flags", "overwrite"),
     [
-        ([*SINGLE, "--infer_text", "Hi."], True),
+        (TEXT, True),
         ([*SINGLE, "--infer_text_file", __file__], False),
         ([*SINGLE, "--infer_text_file", __file__, "--overwrite"], True),
         ([*BATCH, "--infer_dataset", "Anna", *TEST], False),
         ([*BATCH, "--infer_dataset", "Anna", *TEST, "--overwrite"], True),
     ],
 )
-def test_a_text_of_the_command_line_is_spoken_even_if_it_was_before(monkeypatch, flags, overwrite):
-    spoken = []
-    monkeypatch.setattr(text_synthesis, "Synthesizer", lambda *_, **__: None)
-    monkeypatch.setattr(text_synthesis, "read_input_texts", lambda path, **_: [InputText("Hi.")])
-    for name in ("synthesise_texts", "synthesise_dataset"):
-        monkeypatch.setattr(text_synthesis, name, lambda synthesis, *_: spoken.append(synthesis))
-    main(flags)
-    assert [synthesis.overwrite for synthesis in spoken] == [overwrite]
+def test_a_text_of_the_command_line_is_spoken_even_if_it_was_before(stage_3, flags, overwrite):
+    _, synthesis, *_ = stage_3(*flags)
+    assert synthesis.overwrite == overwrite
 
 
-TEXT = [*SINGLE, "--infer_text", "Hi."]
-
-
-def settings_of(monkeypatch, *flags: str) -> text_synthesis.Settings:
-    """What stage 3 is asked for by flags."""
-    asked = []
-    monkeypatch.setattr(text_synthesis, "Synthesizer", lambda *_, **__: None)
-    monkeypatch.setattr(text_synthesis, "synthesise_texts", lambda *given: asked.append(given))
-    main([*TEXT, *flags])
-    return asked[0][2]
-
-
-def test_transforms_fade_steps_and_temperature_reach_stage_3(monkeypatch):
+def test_transforms_fade_steps_temperature_and_tags_reach_stage_3(stage_3):
     flags = "--pitch_transform_invert --pitch_transform_amplify 1.5 --pitch_transform_shift -50"
-    settings = settings_of(monkeypatch, *flags.split(), "--fade_out", "10", "--pace", "2")
+    *_, settings = stage_3(*TEXT, *flags.split(), "--fade_out", "10", "--pace", "2")
     assert settings.pitch_transform == PitchTransform(invert=True, amplify=1.5, shift_hz=-50)
     assert (settings.fade_out, settings.duration_control) == (10, 0.5)
-    ramp = settings_of(monkeypatch, "--pitch_transform_custom", "ramp:0.5:1.5")
+    *_, ramp = stage_3(*TEXT, "--pitch_transform_custom", "ramp:0.5:1.5")
     assert ramp.pitch_transform == PitchContour((0.5, 1.5), "ramp:0.5:1.5")
-    settings = settings_of(monkeypatch, "--steps", "8", "--temperature", "0")
+    *_, settings = stage_3(*TEXT, "--steps", "8", "--temperature", "0")
     assert (settings.steps, settings.temperature) == (8, 0.0)
-    usual = settings_of(monkeypatch)
-    assert (usual.steps, usual.temperature) == (None, None)
+    options, *_, usual = stage_3(*TEXT)
+    assert (usual.steps, usual.temperature, options["tagged"]) == (None, None, True)
+    assert not stage_3(*TEXT, "--no_tags")[0]["tagged"]
 
 
-def test_wavs_are_tagged_unless_told_not_to(monkeypatch):
-    asked = []
-    monkeypatch.setattr(text_synthesis, "Synthesizer", lambda *_, **named: asked.append(named))
-    monkeypatch.setattr(text_synthesis, "synthesise_texts", lambda *_: None)
-    for flags in ((), ("--no_tags",)):
-        main([*TEXT, *flags])
-    assert [named["tagged"] for named in asked] == [True, False]
-
-
-def test_a_contour_that_cannot_be_read_is_a_usage_error(monkeypatch, tmp_path):
+def test_a_contour_that_cannot_be_read_is_a_usage_error(stage_3, tmp_path):
     (tmp_path / "c.txt").write_text("1\nhigh\n")
     for spec, message in (
         (f"{tmp_path}/c.txt", ".*/c.txt, line 2: 'high'; expected a"),
         ("ramp:1:20", "ramp:1:20: factor 20; expected a number from 0.1 to 10"),
     ):
         with pytest.raises(UsageError, match=f"^--pitch_transform_custom: {message}"):
-            settings_of(monkeypatch, "--pitch_transform_custom", spec)
+            stage_3(*TEXT, "--pitch_transform_custom", spec)

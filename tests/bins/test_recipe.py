@@ -189,12 +189,6 @@ def test_a_wrong_flag_is_one_line_before_any_work(refusal, recipe, flags, messag
     assert message in line
 
 
-def test_a_recipe_that_does_not_exist_is_answered_by_the_nearest(refusal):
-    assert "no recipe 'tts/FastSpeech'; did you mean tts/FastSpeech2? (expected " in refusal(
-        "tts/FastSpeech", "--stage", "1"
-    )
-
-
 def test_a_python_that_is_too_old_is_named():
     old = "import sys; sys.version_info = (3, 9, 1); import bins"
     done = python("-c", old)
@@ -261,7 +255,9 @@ def test_a_recipe_is_called_as_its_folder_or_by_its_model():
     )
 
 
-def test_a_folder_that_is_no_recipe_is_refused():
+def test_a_folder_that_is_no_recipe_is_refused_and_the_nearest_named(refusal):
+    nearest = "no recipe 'tts/FastSpeech'; did you mean tts/FastSpeech2? (expected "
+    assert nearest in refusal("tts/FastSpeech", "--stage", "1")
     for name in ("", "fastpitch", "tts/fastpitch", "_demo/mini", "tts/.."):
         expected = r"one of tts/FastPitch, tts/FastSpeech2, .*, then its flags"
         with pytest.raises(UsageError, match=expected):
@@ -298,6 +294,5 @@ def test_a_path_is_looked_for_in_the_callers_folder_and_then_at_the_root(
 
 
 def test_a_folder_to_be_made_is_below_the_callers():
-    assert from_here("out", "/a b") == "/a b/out"
-    assert from_here("/out", "/a b") == "/out"
-    assert from_here("", "/a b") == ""
+    for text, place in (("out", "/a b/out"), ("/out", "/out"), ("", "")):
+        assert from_here(text, "/a b") == place

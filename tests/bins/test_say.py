@@ -80,7 +80,7 @@ def test_the_text_comes_from_arguments_a_file_or_standard_input(say, tmp_path):
         say("-o", "d.wav", stdin=TEXT.encode("utf-16-le"))
 
 
-def test_a_dash_speaks_line_by_line_while_its_input_is_written(folder, say, monkeypatch):
+def test_a_dash_speaks_line_by_line_while_its_input_is_written(folder, voice, say, monkeypatch):
     process = Process("-m", "bins.say", "-", "-o", "-", "--voice", folder)
     process.stdin.write("It was so.\n")
     process.stdin.flush()
@@ -93,6 +93,9 @@ def test_a_dash_speaks_line_by_line_while_its_input_is_written(folder, say, monk
     monkeypatch.setattr("sys.stdout", types.SimpleNamespace(buffer=out))
     say(TEXT, "-o", "-")
     assert first + rest == out.getvalue()
+    assert first[:4] == b"RIFF"
+    assert_speech(io.BytesIO(first + rest), spoken(voice))
+    assert voice.tag.encode() in first + rest
 
 
 def test_a_dash_is_plain_text_unless_a_format_is_given(say, voice, tmp_path):
@@ -209,15 +212,6 @@ def test_other_scripts_and_a_long_text_that_ends_like_a_file_name_are_spoken(say
     say("Hello, Privet, pie and Xi Jin Ping", "-o", "b.wav")
     (a, _), (b, _) = soundfile.read("a.wav"), soundfile.read("b.wav")
     assert np.array_equal(a, b)
-
-
-def test_a_dash_writes_a_wav_to_standard_output(say, voice, monkeypatch):
-    out = io.BytesIO()
-    monkeypatch.setattr("sys.stdout", types.SimpleNamespace(buffer=out))
-    say(TEXT, "-o", "-")
-    assert out.getvalue()[:4] == b"RIFF"
-    assert_speech(io.BytesIO(out.getvalue()), spoken(voice))
-    assert voice.tag.encode() in out.getvalue()
 
 
 def test_files_say_that_they_are_synthetic_unless_told_not_to(say, voice, tmp_path):

@@ -14,6 +14,7 @@ EGS = Path(__file__).parents[2] / "egs"
 DEMO = EGS / "_demo" / "LJSpeech-mini"
 TRAINING = ["LJ001-0002", "LJ001-0008", "LJ002-0020", "LJ002-0035", "LJ042-0094"]
 HELD_OUT = ["LJ011-0202", "LJ001-0006"]
+SPLIT = {"test_ids": HELD_OUT, "valid_ids": TRAINING[:1], "golden_size": 1}
 TEST_SET = ("--infer_mode", "batch", "--infer_dataset", "mini", "--infer_testing_set", "test")
 
 
@@ -56,33 +57,33 @@ def write_corpus(folder: Path) -> None:
     shutil.copytree(DEMO / "TextGrid", folder / "TextGrid")
 
 
-def write_config(folder: Path, recipe: Path, **sections: object) -> Path:
-    """The recipe for LJSpeech on that corpus, with other values in some sections.
+def write_config(
+    path: Path, *bases: Path, dataset: str, preprocess: dict[str, object], **sections: object
+) -> Path:
+    """An experiment on the corpus in the folder of the file, with other values in some sections.
 
     Stages work in one process: others would have to import PyTorch.
     """
+    folder = path.parent
     config = {
-        "base_config": os.path.relpath(recipe / "exp_config.json", folder),
-        "dataset": ["mini"],
-        "dataset_path": {"mini": str(folder / "corpus")},
+        "base_config": [os.path.relpath(base, folder) for base in bases],
+        "dataset": [dataset],
+        "dataset_path": {dataset: str(folder / "corpus")},
         "log_dir": str(folder / "ckpts"),
-        "preprocess": {
-            "processed_dir": str(folder / "data"),
-            "backend": "sequential",
-            "corpus": {"mini": {"format": "ljspeech"}},
-            "split": {"test_ids": HELD_OUT, "valid_ids": TRAINING[:1], "golden_size": 1},
-        },
+        "preprocess": {"processed_dir": str(folder / "data"), "backend": "sequential"} | preprocess,
         **sections,
     }
-    path = folder / "exp config.json"
     path.write_text(json.dumps(config), encoding="utf-8")
     return path
 
 
-def prepare(folder: Path, recipe: Path, **sections: object) -> Place:
-    """The corpus and the configuration, in a folder that is not the repository's."""
+def prepare(folder: Path, recipe: Path, text: object = None, **sections: object) -> Place:
+    """The corpus and the recipe for LJSpeech, in a folder that is not the repository's."""
     write_corpus(folder / "corpus")
-    return Place(folder, write_config(folder, recipe, **sections), recipe / "run.sh")
+    preprocess = {"corpus": {"mini": {"format": "ljspeech"}}, "split": SPLIT, "text": text or {}}
+    path, base = folder / "exp config.json", recipe / "exp_config.json"
+    config = write_config(path, base, dataset="mini", preprocess=preprocess, **sections)
+    return Place(folder, config, recipe / "run.sh")
 
 
 def run_stages(place: Place, *flags_of_stages: tuple[str, ...]) -> None:

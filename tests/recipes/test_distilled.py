@@ -1,13 +1,12 @@
 """A voice that is trained on the speech of another program, from its texts to the model card."""
 
 import json
-import os
 
 import pytest
 
 from models.voices import voices_in
 from tests.commands import command
-from tests.recipes.runs import EGS, Place
+from tests.recipes.runs import EGS, Place, write_config
 from tests.recipes.test_recipes import VOICES
 from utils.files import read_json
 
@@ -23,20 +22,14 @@ def distilled(tmp_path_factory) -> Place:
     flags = (*licence, "--voices", "anna,bert", "--texts", "4", "--num_workers", "1")
     done = command("distil", TOY, EGS / "_texts" / "everyday.txt", folder / "corpus", *flags)
     assert done.returncode == 0, done.stderr
-    config = {
+    config = write_config(
+        folder / "exp.json",
+        RECIPE / "exp_config.json",
+        dataset="toy",
+        preprocess={"corpus": {"toy": {"format": "folder"}}},
         **VOICES["FastPitch"],
-        "base_config": os.path.relpath(RECIPE / "exp_config.json", folder),
-        "dataset": ["toy"],
-        "dataset_path": {"toy": str(folder / "corpus")},
-        "log_dir": str(folder / "ckpts"),
-        "preprocess": {
-            "processed_dir": str(folder / "data"),
-            "backend": "sequential",
-            "corpus": {"toy": {"format": "folder"}},
-        },
-    }
-    (folder / "exp.json").write_text(json.dumps(config), encoding="utf-8")
-    place = Place(folder, folder / "exp.json", RECIPE / "run.sh")
+    )
+    place = Place(folder, config, RECIPE / "run.sh")
     for stage in "12":
         flags = ("--config", "exp.json", "--name", "voice")
         done = place.run("--stage", stage, *flags, cwd=folder)
@@ -54,7 +47,7 @@ def test_the_speakers_are_voices_of_the_program_which_card_and_list_of_voices_na
     assert voice.licence == "cc-by-4.0, of the recordings"
 
 
-def test_an_exported_voice_keeps_them(distilled, caplog):
+def test_an_exported_voice_keeps_them(distilled):
     done = command("export_model", distilled.folder / "ckpts" / "voice", distilled.folder / "out")
     assert done.returncode == 0, done.stderr
     assert "unknown licence of the recordings" not in done.stderr

@@ -1,7 +1,6 @@
 """The FastSpeech 2 recipe from a corpus to speech, as a user calls it."""
 
 import json
-import os
 import shutil
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from tests.recipes.runs import EGS, HELD_OUT, TRAINING, Place, lines_of, write_corpus
+from tests.recipes.runs import EGS, HELD_OUT, SPLIT, Place, lines_of, write_config, write_corpus
 from tests.recipes.tiny import TWO_UPDATES, tiny_model
 
 RUN = EGS / "tts" / "FastSpeech2" / "run.sh"
@@ -18,41 +17,29 @@ OTHERS = (pytest.param(v, marks=pytest.mark.slow) for v in ("FreeVGL", "Vocos", 
 VOCODERS = ("HiFiGAN", *OTHERS)
 
 
-def write_config(folder: Path) -> Path:
-    """The small configuration with a network that does two updates in no time."""
-    files = EGS.parent / "config"
-    bases = files / "tts/fastspeech2_small.json", files / "dataset/ljspeech_mini.json"
-    sizes = {"n_encoder_layers": 1, "n_decoder_layers": 1, "conv_filter_size": 16}
-    sizes |= {"encoder_hidden": 16, "decoder_hidden": 16}
-    config = {
-        "base_config": [os.path.relpath(base, folder) for base in bases],
-        "dataset_path": {"LJSpeech-mini": str(folder / "corpus")},
-        "log_dir": str(folder / "ckpts"),
-        "preprocess": {
-            "processed_dir": str(folder / "data"),
-            "backend": "sequential",  # other processes would have to import PyTorch
-            "aligner": "textgrid",
-            "split": {"test_ids": HELD_OUT, "valid_ids": TRAINING[:1], "golden_size": 1},
-        },
-        "model": {"transformer": sizes, "variance_predictor": {"filter_size": 16}},
-        "train": {"init_from": "", "max_steps": 2, "valid_samples": 0, "tracker": "none"},
-        "inference": {"griffin_lim_iterations": 2, "save_plots": True},
-    }
-    path = folder / "exp config.json"
-    path.write_text(json.dumps(config), encoding="utf-8")
-    return path
-
-
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory) -> Place:
-    """All stages, from a folder that is not the repository's."""
+    """All stages, from a folder that is not the repository's, with networks that train quickly."""
     folder = tmp_path_factory.mktemp("a recipe")
     write_corpus(folder / "corpus")
-    place = Place(folder, write_config(folder), RUN)
-    names = ("--config", "exp config.json", "--name", "tiny_voice", "--num_workers", "1")
+    sizes = {"n_encoder_layers": 1, "n_decoder_layers": 1, "conv_filter_size": 16}
+    sizes |= {"encoder_hidden": 16, "decoder_hidden": 16}
+    config = write_config(
+        folder / "exp config.json",
+        EGS.parent / "config/tts/fastspeech2_small.json",
+        EGS.parent / "config/dataset/ljspeech_mini.json",
+        dataset="LJSpeech-mini",
+        preprocess={"aligner": "textgrid", "split": SPLIT},
+        model={"transformer": sizes, "variance_predictor": {"filter_size": 16}},
+        train={"init_from": "", "max_steps": 2, "valid_samples": 0, "tracker": "none"},
+        inference={"griffin_lim_iterations": 2, "save_plots": True},
+    )
+    place = Place(folder, config, RUN)
+    names = ("--config", "exp config.json", "--name", "tiny_voice")
     split = ("--infer_dataset", "LJSpeech-mini", "--infer_testing_set", "test")
-    done = place.run_sh("--stage", "1-3", *names, "--infer_mode", "batch", *split, cwd=folder)
-    assert done.returncode == 0, done.stderr
+    prepared = place.run("--stage", "1", *names, "--num_workers", "1", cwd=folder)
+    done = place.run_sh("--stage", "2-3", *names, "--infer_mode", "batch", *split, cwd=folder)
+    assert prepared.returncode == done.returncode == 0, prepared.stderr + done.stderr
     # The folder is complete in itself: it may move, and the data may go.
     (folder / "ckpts" / "tiny_voice").rename(place.experiment)
     return place
@@ -201,33 +188,22 @@ def test_golden_test_is_spoken_with_one_checkpoint(trained, tmp_path):
     assert len(lines_of(tmp_path)) == 1
 
 
-def write_vocoder_config(folder: Path, vocoder: str) -> Path:
-    """The recipe that fine-tunes a vocoder, with networks that do two updates in no time."""
-    recipe = EGS / "vocoder" / vocoder / "exp_config_finetune.json"
-    config = {
-        "base_config": os.path.relpath(recipe, folder),
-        "dataset": ["LJSpeech-mini"],
-        "dataset_path": {"LJSpeech-mini": str(folder / "corpus")},
-        "log_dir": str(folder / "ckpts"),
-        "preprocess": {
-            "processed_dir": str(folder / f"data of {vocoder}"),
-            "corpus": {"LJSpeech-mini": {"format": "ljspeech"}},
-        },
-        "model": tiny_model(vocoder.lower()),
-        "train": TWO_UPDATES | {"init_from": ""},
-    }
-    path = folder / f"{vocoder}.json"
-    path.write_text(json.dumps(config), encoding="utf-8")
-    return path
-
-
 @pytest.mark.parametrize("vocoder", VOCODERS)
 def test_a_vocoder_learns_from_predicted_mels_and_speaks(trained, tmp_path, vocoder):
-    config = write_vocoder_config(trained.folder, vocoder)
-    recipe = trained._replace(script=EGS / "vocoder" / vocoder / "run.sh")
-    words = ("--stage", "1-2", "--config", str(config), "--name", f"tuned_{vocoder}")
-    done = recipe.run(*words, "--from_acoustic", str(trained.experiment))
-    assert done.returncode == 0, done.stderr
+    recipe, corpus = EGS / "vocoder" / vocoder, {"LJSpeech-mini": {"format": "ljspeech"}}
+    data = str(trained.folder / f"data of {vocoder}")
+    config = write_config(
+        trained.folder / f"{vocoder}.json",
+        recipe / "exp_config_finetune.json",
+        dataset="LJSpeech-mini",
+        preprocess={"processed_dir": data, "corpus": corpus},
+        model=tiny_model(vocoder.lower()),
+        train=TWO_UPDATES | {"init_from": ""},
+    )
+    for stage, flags in (("1", ("--from_acoustic", str(trained.experiment))), ("2", ())):
+        words = ("--stage", stage, "--config", str(config), "--name", f"tuned_{vocoder}")
+        done = trained._replace(script=recipe / "run.sh").run(*words, *flags)
+        assert done.returncode == 0, done.stderr
     tuned = str(trained.folder / "ckpts" / f"tuned_{vocoder}")
     flags = ("--infer_output_dir", str(tmp_path), "--vocoder_dir", tuned)
     spoken = trained.speak("--infer_text", "Good day.", *flags)

@@ -1,7 +1,6 @@
 """The HiFi-GAN recipe from recordings to a vocoder, as a user calls it."""
 
 import json
-import os
 import shutil
 from pathlib import Path
 
@@ -11,45 +10,38 @@ import soundfile
 from safetensors.numpy import load_file
 
 from tests.commands import Done
-from tests.recipes.runs import DEMO, EGS, HELD_OUT, TRAINING, Place, lines_of, run_stages
+from tests.recipes.runs import (
+    DEMO,
+    EGS,
+    HELD_OUT,
+    TRAINING,
+    Place,
+    lines_of,
+    run_stages,
+    write_config,
+)
 from tests.recipes.tiny import TWO_UPDATES, tiny_model
 
 RUN = EGS / "vocoder" / "HiFiGAN" / "run.sh"
 HOP, RATE = 256, 22050
 
 
-def write_corpus(folder: Path) -> None:
-    """A few of the demo's shortest clips, without a text, in a folder whose name holds a space."""
-    (folder / "a reader").mkdir(parents=True)
-    for id in TRAINING + HELD_OUT:
-        shutil.copy(DEMO / "wavs" / f"{id}.flac", folder / "a reader")
-
-
-def write_config(folder: Path) -> Path:
-    """The recipe for folders with networks that do two updates in no time."""
-    config = {
-        "base_config": os.path.relpath(RUN.parent / "exp_config_folder.json", folder),
-        "dataset_path": {"folder": str(folder / "my corpus")},
-        "log_dir": str(folder / "ckpts"),
-        "preprocess": {
-            "processed_dir": str(folder / "data"),
-            "backend": "sequential",
-            "split": {"valid": 0.1, "test": 0.25, "golden_size": 1},
-        },
-        "model": tiny_model("hifigan"),
-        "train": TWO_UPDATES,
-    }
-    path = folder / "exp config.json"
-    path.write_text(json.dumps(config), encoding="utf-8")
-    return path
-
-
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory) -> Place:
-    """All stages, from a folder that is not the repository's."""
+    """All stages for a folder of clips without texts, with networks that train in no time."""
     folder = tmp_path_factory.mktemp("a recipe")
-    write_corpus(folder / "my corpus")
-    place = Place(folder, write_config(folder), RUN)
+    (folder / "corpus" / "a reader").mkdir(parents=True)
+    for id in TRAINING + HELD_OUT:
+        shutil.copy(DEMO / "wavs" / f"{id}.flac", folder / "corpus" / "a reader")
+    config = write_config(
+        folder / "exp config.json",
+        RUN.parent / "exp_config_folder.json",
+        dataset="folder",
+        preprocess={"split": {"valid": 0.1, "test": 0.25, "golden_size": 1}},
+        model=tiny_model("hifigan"),
+        train=TWO_UPDATES,
+    )
+    place = Place(folder, config, RUN)
     test_set = ("--infer_mode", "batch", "--infer_dataset", "folder", "--infer_testing_set", "test")
     run_stages(place, (), (), test_set, test_set)
     (folder / "ckpts" / "tiny").rename(place.experiment)

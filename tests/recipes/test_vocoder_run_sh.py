@@ -30,7 +30,7 @@ def test_all_stages_are_those_of_a_vocoder(recipe, clone):
 
 
 @pytest.mark.parametrize("flag", ["--infer_audio_dir", "--infer_feature_dir"])
-def test_a_path_to_be_spoken_is_looked_for_here_and_then_at_the_root(recipe, clone, tmp_path, flag):
+def test_files_of_a_user_are_found_here_or_at_the_root_and_scored(recipe, clone, tmp_path, flag):
     (tmp_path / "else where" / "my clips").mkdir(parents=True)
     (clone / "a clip").write_text("")
     for given, expected in (
@@ -38,22 +38,13 @@ def test_a_path_to_be_spoken_is_looked_for_here_and_then_at_the_root(recipe, clo
         ("a clip", "a clip"),
         ("../else where/my clips", f"{tmp_path}/else where/../else where/my clips"),
     ):
-        flags = ("--infer_output_dir", "out", "--overwrite")
+        flags = ("-s", "3-4", "--infer_output_dir", "out", "--overwrite")
         result = recipe(*SINGLE, flag, given, *flags, folder=tmp_path / "else where")
-        assert result.calls[0].arguments == [
-            "--infer_expt_dir=org/name", "--infer_mode=single", f"{flag}={expected}",
-            f"--infer_output_dir={tmp_path}/else where/out", "--overwrite",
-        ]  # fmt: skip
-
-
-@pytest.mark.parametrize("flag", ["--infer_audio_dir", "--infer_feature_dir"])
-def test_copies_of_the_files_of_a_user_are_scored(recipe, clone, flag):
-    (clone / "clips").mkdir()
-    flags = ("-s", "3-4", "--infer_expt_dir", "org/name", "--infer_mode", "single")
-    result = recipe(*flags, flag, "clips", "--infer_output_dir", "out")
-    assert [call.module for call in result.calls] == ["bins.vocode", "bins.evaluate"]
-    expected = ["--infer_expt_dir=org/name", "--infer_mode=single"]
-    assert result.calls[1].arguments == [*expected, f"--infer_output_dir={clone}/out"]
+        assert [call.module for call in result.calls] == ["bins.vocode", "bins.evaluate"]
+        words = ["--infer_expt_dir=org/name", "--infer_mode=single", f"{flag}={expected}"]
+        output = f"--infer_output_dir={tmp_path}/else where/out"
+        assert result.calls[0].arguments == [*words, output, "--overwrite"]
+        assert result.calls[1].arguments == [*words[:2], output]
 
 
 def test_mels_of_an_acoustic_model_are_a_matter_of_stage_1(recipe):

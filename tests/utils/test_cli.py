@@ -220,19 +220,21 @@ def started(ready: Path, **options) -> subprocess.Popen:
     return parent
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_reaches_the_command_and_its_exit_code_is_returned(tmp_path, number):
-    parent = started(tmp_path / "ready")
-    parent.send_signal(number)
-    output, _ = parent.communicate(timeout=20)
-    assert (output, parent.returncode) == ("SIGTERM\n", 7)
-
-
-def test_ctrl_c_of_a_terminal_reaches_the_command_once(tmp_path):
+@pytest.mark.parametrize(
+    ("number", "send", "said"),
+    [
+        (signal.SIGTERM, os.kill, "SIGTERM\n"),
+        (signal.SIGHUP, os.kill, "SIGTERM\n"),
+        (signal.SIGINT, os.killpg, "SIGINT\n"),  # Ctrl-C of a terminal
+    ],
+)
+def test_a_signal_reaches_the_command_once_and_its_exit_code_is_returned(
+    tmp_path, number, send, said
+):
     parent = started(tmp_path / "ready", start_new_session=True)
-    os.killpg(parent.pid, signal.SIGINT)
+    send(parent.pid, number)
     output, _ = parent.communicate(timeout=20)
-    assert (output, parent.returncode) == ("SIGINT\n", 7)
+    assert (output, parent.returncode) == (said, 7)
 
 
 def test_a_hangup_that_nohup_ignores_ends_nothing(tmp_path):

@@ -207,14 +207,11 @@ def holder(tmp_path):
         process.kill()
 
 
-def test_a_folder_that_another_process_works_in_is_refused_with_its_name(holder, tmp_path):
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+def test_a_lock_names_its_process_and_dies_with_it(end, holder, tmp_path):
     fault = rf"data: process {holder.pid} on .*using it; wait for it"
     with pytest.raises(InputError, match=fault), locked(tmp_path / "data", "wait for it"):
         pass
-
-
-@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
-def test_the_lock_dies_with_its_process(end, holder, tmp_path):
     os.kill(holder.pid, end)
     holder.wait()
     with locked(tmp_path / "data", "wait"):
