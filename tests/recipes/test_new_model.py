@@ -13,16 +13,19 @@ from tests.recipes.runs import EGS, HELD_OUT, TEST_SET, Place, lines_of, prepare
 ROOT = EGS.parent
 COPIED = ("bins", "config", "models")
 LINKED = ("modules", "preprocessors", "processors", "utils", "arion.py")
-# Runs a command of another tree, in a process that has imported PyTorch and this one.
-COMMAND = f"""
-import runpy, sys
-_, tree, module, *words = sys.argv
+# Runs commands of another tree, in a process that has imported PyTorch and this one.
+PROGRAM = f"""
+import json, os, runpy, sys
+_, tree, commands = sys.argv
 for name in [name for name in sys.modules if name.split(".")[0] in {(*COPIED, *LINKED)}]:
     del sys.modules[name]
 sys.path.insert(0, tree)
-sys.argv = [module, *words]
-runpy.run_module(module, run_name="__main__", alter_sys=True)
+folder = os.getcwd()
+for sys.argv in json.loads(commands):
+    os.chdir(folder)
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 """
+RECIPE = ("bins.recipe", "tts/Toy", "--gpu", "")
 TOY = Path(__file__).with_name("toy")
 IN_PROCESS = {"num_worker": 0}
 SECTIONS = {
@@ -48,14 +51,10 @@ def tree(tmp_path_factory) -> Path:
     return tree
 
 
-def run(place: Place, module: str, *words: object) -> Done:
-    """Runs a command of the tree that holds the recipe, from a folder that is not its own."""
-    words = ("-c", COMMAND, place.script.parents[3], module, *words)
-    return Process(*words, folder=place.folder).finish()
-
-
-def recipe(place: Place, *flags: object) -> Done:
-    return run(place, "bins.recipe", "tts/Toy", "--gpu", "", *flags)
+def run(place: Place, *commands: tuple[object, ...]) -> Done:
+    """Runs commands of the tree that holds the recipe, from a folder that is not its own."""
+    lines = json.dumps([[*map(str, command)] for command in commands])
+    return Process("-c", PROGRAM, place.script.parents[3], lines, folder=place.folder).finish()
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +62,9 @@ def trained(tree, tmp_path_factory) -> Place:
     """Stages 1 to 3."""
     place = prepare(tmp_path_factory.mktemp("work"), tree / "egs" / "tts" / "Toy", **SECTIONS)
     names = ("--config", place.config.name, "--name", "tiny")
-    for stage, flags in enumerate(((), (), (*TEST_SET, "--vocoder_dir", "griffin_lim")), 1):
-        done = recipe(place, "--stage", stage, *names, *flags)
-        assert done.returncode == 0, done.stderr
+    flags = ((), (), (*TEST_SET, "--vocoder_dir", "griffin_lim"))
+    done = run(place, *((*RECIPE, "--stage", n, *names, *f) for n, f in enumerate(flags, 1)))
+    assert done.returncode == 0, done.stderr
     (place.folder / "ckpts" / "tiny").rename(place.experiment)
     return place
 
@@ -86,19 +85,17 @@ def test_the_recipe_trains_and_speaks_with_the_new_model(trained):
 def test_its_one_control_is_taken_and_the_others_are_refused(trained):
     speak = ("--stage", "3", "--infer_expt_dir", str(trained.experiment), "--infer_mode", "single")
     speak += ("--infer_text", "No.", "--vocoder_dir", "griffin_lim")
-    for pace in ("1", "0.5"):
-        spoken = recipe(trained, *speak, "--pace", pace)
-        assert spoken.returncode == 0, spoken.stderr
+    controls = (("--pace", "1"), ("--pace", "0.5"), ("--pitch_control", "1.2"))
+    refused = run(trained, *((*RECIPE, *speak, *control) for control in controls))
     first, second = lines_of(trained.experiment / "result" / "single")
     assert second["seconds"] == pytest.approx(2 * first["seconds"], rel=0.1)
-    refused = recipe(trained, *speak, "--pitch_control", "1.2")
     assert refused.returncode == 1
     assert "Toy has no control of pitch (it has: duration)" in refused.stderr
 
 
 def test_its_speech_is_scored(trained):
     flags = ("--infer_expt_dir", trained.experiment, *TEST_SET, "--metrics", "mcd")
-    scored = recipe(trained, "--stage", "4", *flags, "--copies", "no", "--page", "no")
+    scored = run(trained, (*RECIPE, "--stage", "4", *flags, "--copies", "no", "--page", "no"))
     assert scored.returncode == 0, scored.stderr
     scores = json.loads((trained.experiment / "result" / "scores.json").read_text())["scores"]
     assert scores["mcd"]["mean"] > 0
@@ -106,10 +103,9 @@ def test_its_speech_is_scored(trained):
 
 def test_it_is_exported_and_starts_another_training(trained):
     folder = trained.folder / "exported"
-    exported = run(trained, "bins.export_model", trained.experiment, folder)
-    assert exported.returncode == 0, exported.stderr
+    export = ("bins.export_model", trained.experiment, folder)
     flags = ("--name", "again", "--init_from", folder, "--set", "train.max_steps=1")
-    again = recipe(trained, "--stage", "2", "--config", trained.config, *flags)
+    again = run(trained, export, (*RECIPE, "--stage", "2", "--config", trained.config, *flags))
     assert again.returncode == 0, again.stderr
     assert "0 new" not in again.stderr
     assert "weights of" in again.stderr
