@@ -52,17 +52,12 @@ def test_what_the_examples_in_python_import_and_name_is_there():
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_files_of_the_code_and_commands_that_a_page_names_exist(page):
-    text = page.read_text(encoding="utf-8")
+def test_what_a_page_names_exists_and_its_calls_of_recipes_have_flags_of_their_stages(page):
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
     named = re.findall(rf"`((?:{FOLDERS})/[\w./]+\.(?:py|sh|json))`", text)
     commands = re.findall(r"python -m ((?:bins|tools)(?:\.\w+)+)", text)
     named += [f"{command.replace('.', '/')}.py" for command in commands]
     assert [name for name in named if not (REPOSITORY / name).exists()] == []
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_calls_of_recipes_on_a_page_have_flags_of_their_stages(page):
-    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
     calls = re.findall(r"^(?:\w+=\S+ )*sh (\S*)run\.sh (.*?)(?: \.\.\. |$)", text, re.MULTILINE)
     for folder, flags in calls:
         kind = "vocoder" if "vocoder" in (folder or str(page)) else "tts"

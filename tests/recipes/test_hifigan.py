@@ -9,7 +9,6 @@ import pytest
 import soundfile
 from safetensors.numpy import load_file
 
-from tests.commands import Done
 from tests.recipes.runs import (
     DEMO,
     EGS,
@@ -46,10 +45,6 @@ def trained(tmp_path_factory) -> Place:
     run_stages(place, (), (), test_set, test_set)
     (folder / "ckpts" / "tiny").rename(place.experiment)
     return place
-
-
-def train(place: Place, *flags: str) -> Done:
-    return place.run("--stage", "2", "--config", str(place.config), *flags)
 
 
 def checkpoints_of(experiment: Path) -> list[str]:
@@ -122,7 +117,8 @@ def test_training_goes_on_where_it_stopped_among_strange_files(trained):
     for stranger in ("eval", "step-00000009.partial", "step-99_loss-51.2373"):
         (whole / "checkpoints" / stranger).mkdir()
         (whole / "checkpoints" / stranger / "sample.wav").touch()
-    done = train(trained, "--name", "resumed", "--resume", "--set", "train.max_steps=3")
+    flags = ("--name", "resumed", "--resume", "--set", "train.max_steps=3")
+    done = trained.run("--stage", "2", "--config", str(trained.config), *flags)
     assert done.returncode == 0, done.stderr
     assert f"resumed from {whole / 'checkpoints' / 'step-00000002'}" in done.stderr
     assert "step-00000003" in checkpoints_of(whole)
@@ -130,8 +126,9 @@ def test_training_goes_on_where_it_stopped_among_strange_files(trained):
 
 
 def test_a_vocoder_starts_from_the_weights_of_another_in_every_network(trained):
-    flags = ("--set", "train.max_steps=1", "--set", "train.adam.lr=0")
-    done = train(trained, "--name", "tuned", "--init_from", str(trained.experiment), *flags)
+    flags = ("--init_from", str(trained.experiment), "--set", "train.max_steps=1")
+    flags += ("--name", "tuned", "--set", "train.adam.lr=0")
+    done = trained.run("--stage", "2", "--config", str(trained.config), *flags)
     assert done.returncode == 0, done.stderr
     (first,) = checkpoints_of(trained.experiment)
     (tuned,) = checkpoints_of(trained.folder / "ckpts" / "tuned")

@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote, urlsplit
 
 READER, OWNER = "hf_reader", "hf_owner"  # tokens: one may read what is public, one may do all
-LARGE_SUFFIXES = (".safetensors", ".bin", ".pt")
+LARGE = (".safetensors", ".bin", ".pt")  # suffixes of files that are stored apart
 
 
 def git_oid(content: bytes) -> str:
@@ -26,10 +26,6 @@ def git_oid(content: bytes) -> str:
 
 def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def is_large(name: str) -> bool:
-    return name.endswith(LARGE_SUFFIXES)
 
 
 @dataclass
@@ -82,7 +78,7 @@ class HubServer(ThreadingHTTPServer):
 
     def publish(self, name: str, files: Mapping[str, bytes], branch: str = "main", **kind) -> str:
         repo = self.repos.setdefault(name, Repo(**kind))
-        self.storage |= {sha256(c): c for n, c in files.items() if is_large(n)}
+        self.storage |= {sha256(c): c for n, c in files.items() if n.endswith(LARGE)}
         return repo.commit(branch, files)
 
     def files(self, name: str, branch: str = "main") -> dict[str, bytes]:
@@ -158,10 +154,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def repo(self, name):
         repo = self.server.repos.get(name)
-        if self.user() != OWNER and (repo is None or repo.private):
+        if repo is None or (repo.private and self.user() != OWNER):
             raise HttpError(404 if self.user() else 401, "RepoNotFound", "Repository not found")
-        if repo is None:
-            raise HttpError(404, "RepoNotFound", "Repository not found")
         return repo
 
     def commit_of(self, repo, revision):
@@ -181,8 +175,7 @@ class Handler(BaseHTTPRequestHandler):
     def info(self, name, revision="main"):
         repo = self.repo(name)
         sha = self.commit_of(repo, revision)
-        files = repo.commits[sha].items()
-        siblings = [{"rfilename": file, "size": len(content)} for file, content in files]
+        siblings = [{"rfilename": n, "size": len(c)} for n, c in repo.commits[sha].items()]
         self.answer(200, {"id": name, "sha": sha, "private": repo.private, "siblings": siblings})
 
     def tree(self, name, revision):
@@ -190,7 +183,7 @@ class Handler(BaseHTTPRequestHandler):
         rows = []
         for path, content in repo.commits[self.commit_of(repo, revision)].items():
             row = {"type": "file", "path": path, "size": len(content), "oid": git_oid(content)}
-            if is_large(path):
+            if path.endswith(LARGE):
                 row["lfs"] = {"oid": sha256(content), "size": len(content), "pointerSize": 130}
             rows.append(row)
         self.answer(200, rows)
@@ -203,7 +196,7 @@ class Handler(BaseHTTPRequestHandler):
         if (content := repo.commits[sha].get(path)) is None:
             raise HttpError(404, "EntryNotFound", "Entry not found")
         headers = {"X-Repo-Commit": sha}
-        if not is_large(path):
+        if not path.endswith(LARGE):
             self.send_file(content, path, {**headers, "ETag": f'"{git_oid(content)}"'})
             return
         linked = {"X-Linked-Etag": f'"{sha256(content)}"', "X-Linked-Size": str(len(content))}
@@ -232,8 +225,7 @@ class Handler(BaseHTTPRequestHandler):
     def create(self):
         wanted = json.loads(self.body)
         if self.user() != OWNER:
-            status = 403 if self.user() else 401
-            raise HttpError(status, "", "You don't have the rights to create it")
+            raise HttpError(403 if self.user() else 401, "", "You may not create it")
         name = f"{wanted['organization']}/{wanted['name']}"
         answer = {"url": f"{self.server.url}/{name}", "name": name}
         if name in self.server.repos:
@@ -262,7 +254,7 @@ class Handler(BaseHTTPRequestHandler):
         rows = []
         for file in json.loads(self.body)["files"]:
             path = file["path"]
-            mode, oid_of = ("lfs", sha256) if is_large(path) else ("regular", git_oid)
+            mode, oid_of = ("lfs", sha256) if path.endswith(LARGE) else ("regular", git_oid)
             oid = oid_of(files[path]) if path in files else None
             rows.append({"path": path, "uploadMode": mode, "shouldIgnore": False, "oid": oid})
         self.answer(200, {"files": rows})

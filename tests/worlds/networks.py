@@ -123,16 +123,14 @@ def with_speakers(assets: Assets, n_speakers: int) -> Assets:
     """Replaces the only speaker by several, with pitch and energy of their own."""
     if n_speakers == 1 or assets.stats is None:
         return assets
-    names = [f"speaker-{number}" for number in range(n_speakers)]
-    stats = {name: _stats(1.5**number) for number, name in enumerate(names)}
-    speakers = tuple(Speaker(name, "en-us") for name in names)
+    stats = {}
+    for number in range(n_speakers):
+        scale = 1.5**number
+        f0 = Stat(150 * scale, 20, 80 * scale, 260 * scale)
+        energy = Stat(40 * scale, 20, 0, 120 * scale)
+        stats[f"speaker-{number}"] = SpeakerStats(f0, f0, energy, energy, seconds=1.0)
+    speakers = tuple(Speaker(name, "en-us") for name in stats)
     return replace(assets, speakers=speakers, stats=CorpusStats(stats))
-
-
-def _stats(scale: float) -> SpeakerStats:
-    f0 = Stat(150 * scale, 20, 80 * scale, 260 * scale)
-    energy = Stat(40 * scale, 20, 0, 120 * scale)
-    return SpeakerStats(f0, f0, energy, energy, seconds=1.0)
 
 
 def as_if_trained(network: nn.Module) -> nn.Module:

@@ -59,15 +59,8 @@ def test_a_command_that_is_no_stage_has_the_same_config_flags():
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("inference", TEXT),
-        ("inference", [*SINGLE, "--infer_text_file", __file__]),
-        ("inference", [*TEXT, "--vocoder_dir", "v", "--resample"]),
-        ("inference", SPLIT),
         ("inference", [*NAMED, "--infer_mode", "single", "--infer_text", "Hi."]),
-        ("vocode", [*SINGLE, "--infer_audio_dir", "."]),
         ("vocode", [*NAMED, "--infer_mode", "single", "--infer_feature_dir", __file__]),
-        ("vocode", SPLIT),
-        ("evaluate", MODEL),
         ("evaluate", [*SINGLE, "--recordings", "."]),
         ("evaluate", [*NAMED, "--infer_dataset", "A", "--infer_testing_set", "test"]),
         ("evaluate", ["--config", __file__, "--infer_output_dir", "o", "--metrics", "wer,mcd"]),
