@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from bins._flags.parsers import arguments
 from utils.cli import print_text, run
 from utils.logging import get_logger
-from utils.parallel import n_cores
 
 if TYPE_CHECKING:
     from models.evaluation.inputs.options import EvaluationInputs
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
 def main(argv: list[str] | None = None) -> None:
     """Runs stage 4: prints a table, and writes scores and a page to listen to."""
     flags = arguments("evaluate", argv)
-    n_jobs = flags.num_workers or n_cores()
-
     from models.evaluation.evaluate import evaluate
     from models.evaluation.inputs.options import EvaluationOptions
     from models.evaluation.report.tables import tables_of
@@ -39,7 +36,7 @@ def main(argv: list[str] | None = None) -> None:
         user_models=UserModels(recogniser, flags.transcripts, encoder),
         folder=flags.report_dir,
     )
-    evaluation = evaluate(inputs, options, n_jobs)
+    evaluation = evaluate(inputs, options, flags.num_workers)
     # before the page: if that fails, the scores are printed
     print_text(tables_of(evaluation))
     if flags.page == "no":
@@ -49,7 +46,7 @@ def main(argv: list[str] | None = None) -> None:
     from models.evaluation.report.page import write_page
 
     page = evaluation.folder / PAGE
-    write_page(page, evaluation, n_jobs=n_jobs, backend=inputs.preprocess.backend)
+    write_page(page, evaluation, n_jobs=flags.num_workers, backend=inputs.preprocess.backend)
     get_logger(__name__).info("listen: %s", page)
 
 

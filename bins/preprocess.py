@@ -2,7 +2,6 @@
 
 from bins._flags.parsers import arguments
 from utils.cli import run
-from utils.parallel import n_cores
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -13,13 +12,12 @@ def main(argv: list[str] | None = None) -> None:
     from processors.extraction.run import prepare_datasets
 
     config = load_config(flags.config, flags.set, flags.task)
-    n_jobs = flags.num_workers or n_cores()
     if flags.from_acoustic is None:
-        prepare_datasets(config, n_jobs)
+        prepare_datasets(config, flags.num_workers)
     else:
         from models.teacher_forcing.predicted_mels import prepare_from_acoustic
 
-        prepare_from_acoustic(config, flags.from_acoustic, n_jobs, flags.acoustic_data)
+        prepare_from_acoustic(config, flags.from_acoustic, flags.num_workers, flags.acoustic_data)
 
 
 if __name__ == "__main__":

@@ -19,20 +19,6 @@ _FROM_1 = (
     "score_utterances",
     "compile_buckets",
 )
-_FROM_0 = (
-    "batch_frames",
-    "crop_phones",
-    "max_epoch",
-    "max_steps",
-    "random_seed",
-    "save_steps",
-    "grad_clip_thresh",
-    "log_steps",
-    "valid_steps",
-    "valid_samples",
-    "score_steps",
-    "synthetic_utterances",
-)
 
 
 @dataclass(frozen=True)
@@ -183,13 +169,14 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         require_at_least(self, 1, *_FROM_1)
-        require_at_least(self, 0, *_FROM_0)
         require_share(self, "ema_decay")
         if wrong := [update for update in self.keep_milestones if update < 1]:
             raise ValueError(f"keep_milestones holds {wrong[0]}, expected updates, 1 or more")
         if not 0 < (seconds := self.score_seconds) <= LONGEST_SCORING_S:
             expected = f"more than 0 and at most {LONGEST_SCORING_S:g}, while other processes wait"
             raise ValueError(f"score_seconds is {seconds:g}, expected {expected}")
+        numbers = [key for key, value in vars(self).items() if isinstance(value, int | float)]
+        require_at_least(self, 0, *numbers)
         if self.max_epoch == 0 and self.max_steps == 0:
             raise ValueError("set max_steps or max_epoch: otherwise training does not end")
         names = list(self.trackers)

@@ -7,6 +7,7 @@ from bins._flags import values as v
 from bins._flags.values import choice, whole
 from processors.durations import EXPORT_FORMATS
 from utils.cli import UsageError
+from utils.parallel import n_cores
 
 Kind = Literal["tts", "vocoder"]
 KINDS: tuple[Kind, ...] = ("tts", "vocoder")
@@ -106,7 +107,7 @@ FLAGS = (
     Flag("acoustic_data", v.FOLDER, (1,), kinds=VOCODER).with_help("""
         prepared data of the model of --from_acoustic, as in DIR/<dataset> (default: the
         processed_dir of its configuration)"""),
-    Flag("num_workers", v.COUNT, (1, 4), "processes (default: one per core)"),
+    Flag("num_workers", v.COUNT, (1, 4), "processes (default: one per core)", default=n_cores()),
     Flag("name", v.EXPERIMENT, (2, 3, 4), "name of the experiment; stage 2 requires it", short="n"),
     Flag("resume", None, (2,), "continue from the newest checkpoint of the experiment"),
     Flag("restart", None, (2,), "delete the checkpoints of the experiment and start again"),
