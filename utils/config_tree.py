@@ -33,11 +33,6 @@ class Tree:
             keys = keys[:-1]
         return self.origins.get(keys, _shown(self.path))
 
-    def only(self, *names: str) -> "Tree":
-        """Returns the tree with these top-level keys alone."""
-        values = {name: self.values[name] for name in names if name in self.values}
-        return Tree(values, self.origins, self.path)
-
 
 def read_tree(path: Path, overrides: Sequence[str] = ()) -> Tree:
     """Reads a configuration file, its `base_config` chain, and overrides.

@@ -73,7 +73,8 @@ def config_lines(path: Path, overrides: Sequence[str] = ()) -> list[str]:
 
 def config_of(tree: Tree) -> Config:
     """Checks the values of an experiment's configuration, the model's section included."""
-    chosen = build(_ModelKey, tree.only("task", "model_type"))
+    keys = {name: tree.values[name] for name in ("task", "model_type") if name in tree.values}
+    chosen = build(_ModelKey, replace(tree, values=keys))
     try:
         model = find_model(chosen.task, chosen.model_type)
     except InputError as error:
