@@ -79,13 +79,19 @@ def test_an_unknown_language_is_refused_before_anything_is_written(corpus, tmp_p
     assert not out.exists()
 
 
+def check_fails(capsys, *words):
+    """The output of a check that finds something to correct."""
+    with pytest.raises(SystemExit) as ended:
+        call("check_corpus", *LJSPEECH, *words)
+    assert ended.value.code == 1
+    return capsys.readouterr().out
+
+
 def test_a_check_lists_all_doubled_ids_with_the_other_faults(corpus, capsys):
     table = corpus / "metadata.csv"
     lines = table.read_text().splitlines()
     table.write_text("\n".join([*lines, *lines[:2]]) + "\n")
-    with pytest.raises(SystemExit):
-        call("check_corpus", *LJSPEECH, corpus, "--no_misfits")
-    found = capsys.readouterr().out
+    found = check_fails(capsys, corpus, "--no_misfits")
     assert "  3 to correct\n" in found
     assert f"{IDS[0]}  the id {IDS[0]} occurs 2 times: metadata.csv:1, metadata.csv:6" in found
     assert f"{IDS[1]}  the id {IDS[1]} occurs 2 times" in found
@@ -105,14 +111,6 @@ def scored(config, _n_jobs):
     write_jsonl(folder / fit.SCORES_FILE, ({**row, "text": "The text."} for row in rows))
     rejected = {"id": "b", "stage": "alignment", "reason": "no path leads through all words"}
     write_jsonl(folder / run.REJECTED, [rejected])
-
-
-def check_fails(capsys, *words):
-    """The output of a check that finds something to correct."""
-    with pytest.raises(SystemExit) as ended:
-        call("check_corpus", *LJSPEECH, *words)
-    assert ended.value.code == 1
-    return capsys.readouterr().out
 
 
 def test_a_check_lists_all_faults_and_misfits_the_worst_first(corpus, monkeypatch, capsys):

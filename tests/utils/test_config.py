@@ -42,10 +42,10 @@ class Model:
     layers: int = 4
 
 
-def load(folder, text, *overrides):
-    path = folder / "exp.json"
+def load(folder, text, *overrides, cls=Experiment):
+    path, sections = folder / "exp.json", {"model": Model} if cls is Experiment else {}
     path.write_text(text, encoding="utf-8")
-    return build(Experiment, read_tree(path, overrides), {"model": Model})
+    return build(cls, read_tree(path, overrides), sections)
 
 
 def fault(folder, text, *overrides):
@@ -129,18 +129,15 @@ def test_a_rule_of_keys_in_sections_below_names_who_set_them(tmp_path):
     @dataclass(frozen=True)
     class Ruled:
         name: str
-        model: object
         train: Train = field(default_factory=Train)
 
         def __post_init__(self) -> None:
             if self.train.batch_size > 16 and self.train.adam.lr > 1:
                 raise ValueError("train.batch_size and train.adam.lr are both large")
 
-    path = tmp_path / "exp.json"
-    path.write_text('{name: "a", model: {}, train: {batch_size: 17, adam: {lr: 0.1}}}')
-    tree = read_tree(path, ["train.adam.lr=2"])
+    text = '{name: "a", train: {batch_size: 17, adam: {lr: 0.1}}}'
     with pytest.raises(ConfigError, match=r"^--set, .*exp\.json: train\.batch_size and"):
-        build(Ruled, tree, {"model": Model})
+        load(tmp_path, text, "train.adam.lr=2", cls=Ruled)
 
 
 def test_plain_values_build_the_same_config_again(tmp_path):
@@ -157,16 +154,13 @@ class Log:
 
 
 def test_a_key_may_be_one_value_or_a_list_of_them_and_nothing_else(tmp_path):
-    path = tmp_path / "log.json"
     for written, value in (('"none"', "none"), ('["a", "b"]', ("a", "b"))):
-        path.write_text(f'{{"kind": {written}}}')
-        config = build(Log, read_tree(path))
+        config = load(tmp_path, f'{{"kind": {written}}}', cls=Log)
         assert config.kind == value
         assert to_plain(config) == {"kind": json.loads(written)}
     for written in ('["a", "none"]', '"c"', "null", "3"):
-        path.write_text(f'{{"kind": {written}}}')
         with pytest.raises(ConfigError, match=r"kind(\.1)? is .*, expected one of a, b"):
-            build(Log, read_tree(path))
+            load(tmp_path, f'{{"kind": {written}}}', cls=Log)
 
 
 @dataclass(frozen=True)
@@ -176,12 +170,10 @@ class Version:
 
 
 def test_a_name_that_looks_like_a_number_needs_no_quotes(tmp_path):
-    path = tmp_path / "config.json"
-    path.write_text("{}")
-    config = build(Version, read_tree(path, ["version=1.0", "n_frames=2"]))
+    config = load(tmp_path, "{}", "version=1.0", "n_frames=2", cls=Version)
     assert config == Version("1.0", 2)
     with pytest.raises(ConfigError, match=r"version is 1\.2, expected one of 1\.0, 1\.1"):
-        build(Version, read_tree(path, ["version=1.2"]))
+        load(tmp_path, "{}", "version=1.2", cls=Version)
 
 
 def test_every_key_is_a_line_with_its_value_and_its_origin(tmp_path):
@@ -214,5 +206,4 @@ def test_the_lines_without_origins_are_overrides_that_give_the_configuration_bac
     config = build(Experiment, tree, {"model": Model})
     lines = lines_with_origins(config, tree)
     overrides = [line.rpartition("  # ")[0].replace(" = ", "=", 1) for line in lines]
-    path.write_text("{}")
-    assert build(Experiment, read_tree(path, overrides), {"model": Model}) == config
+    assert load(tmp_path, "{}", *overrides) == config
