@@ -114,7 +114,7 @@ def test_a_new_folder_is_there_when_it_is_whole_and_leaves_nothing_if_it_fails(t
     assert [inner.name for inner in path.parent.iterdir()] == ["made"]
 
 
-def test_a_new_folder_takes_the_place_of_an_empty_one_alone(tmp_path):
+def test_a_new_folder_takes_the_place_of_an_empty_one_alone_also_where_a_link_leads(tmp_path):
     with new_folder(tmp_path / "made") as folder:
         (folder / "a.txt").touch()
     (tmp_path / "file").touch()
@@ -127,9 +127,6 @@ def test_a_new_folder_takes_the_place_of_an_empty_one_alone(tmp_path):
         (folder / "b.txt").touch()
     assert (tmp_path / "empty" / "b.txt").exists()
     assert (tmp_path / "made" / "a.txt").exists()
-
-
-def test_a_new_folder_is_made_where_a_link_leads(tmp_path):
     (tmp_path / "there").mkdir()
     for name in ("there", "missing"):
         link = tmp_path / f"link to {name}"
