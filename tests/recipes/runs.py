@@ -77,12 +77,15 @@ def write_config(
     return path
 
 
-def prepare(folder: Path, recipe: Path, text: object = None, **sections: object) -> Place:
-    """The corpus and the recipe for LJSpeech, in a folder that is not the repository's."""
+def prepare(folder: Path, recipe: Path, keys: dict | None = None, **sections: object) -> Place:
+    """The corpus and the recipe for LJSpeech, in a folder that is not the repository's.
+
+    Some `keys` of the section `preprocess` may be others.
+    """
     write_corpus(folder / "corpus")
-    preprocess = {"corpus": {"mini": {"format": "ljspeech"}}, "split": SPLIT, "text": text or {}}
+    keys = {"corpus": {"mini": {"format": "ljspeech"}}, "split": SPLIT} | (keys or {})
     path, base = folder / "exp config.json", recipe / "exp_config.json"
-    config = write_config(path, base, dataset="mini", preprocess=preprocess, **sections)
+    config = write_config(path, base, dataset="mini", preprocess=keys, **sections)
     return Place(folder, config, recipe / "run.sh")
 
 

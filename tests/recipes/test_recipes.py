@@ -50,7 +50,7 @@ VOICES = {
     "Matcha": {
         "model": MATCHA,
         "train": TWO_UPDATES | {"tracker": "jsonl"},
-        "text": {"phone_extractor": "lexicon"},  # no need of espeak-ng
+        "keys": {"text": {"phone_extractor": "lexicon"}},  # no need of espeak-ng
     },
     "Tacotron2": {
         "model": TACOTRON2,
@@ -73,8 +73,9 @@ def trained(tmp_path_factory):
     def run(name):
         folder = tmp_path_factory.mktemp("a recipe")
         if name in VOCODERS:
+            keys = {"n_mels": 20}  # WaveGlow's convolution of 80 bands takes half a second
             sections = {"model": VOCODERS[name], "train": TWO_UPDATES}
-            place = prepare(folder, EGS / "vocoder" / name, **sections)
+            place = prepare(folder, EGS / "vocoder" / name, keys, **sections)
             run_stages(place, (), (), TEST_SET, (*TEST_SET, "--metrics", "mel_l1", "--page", "no"))
         else:
             few = {"griffin_lim_iterations": 2, **VOICES[name].get("inference", {})}
