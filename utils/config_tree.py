@@ -10,6 +10,8 @@ from utils.files import read_text
 
 Keys = tuple[str, ...]  # a key path: ("train", "adam", "lr")
 SET = "--set"
+_MAX_DEPTH = 50
+_TOO_DEEP = f"more than {_MAX_DEPTH} brackets inside each other"
 
 
 class ConfigError(InputError):
@@ -134,13 +136,23 @@ def _parse(text: str) -> object:
     """Parses as JSON if possible, else as json5: 1000 times slower."""
     try:
         try:
-            return json.loads(text, object_pairs_hook=_without_duplicates)
+            value = json.loads(text, object_pairs_hook=_without_duplicates)
         except json.JSONDecodeError:
             import json5
 
-            return json5.loads(text, allow_duplicate_keys=False)
+            value = json5.loads(text, allow_duplicate_keys=False)
+        _check_depth(value)
     except RecursionError:
-        raise ValueError("too many brackets inside each other") from None
+        raise ValueError(_TOO_DEEP) from None
+    return value
+
+
+def _check_depth(value: object, left: int = _MAX_DEPTH) -> None:
+    if left < 0:
+        raise ValueError(_TOO_DEEP)
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for part in parts:
+        _check_depth(part, left - 1)
 
 
 def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -18,8 +18,9 @@ def _work_in_the_folder(tmp_path, monkeypatch):
         ("\n", "exp.json: line 2 Unexpected end of input"),
         ('{"name": "a", "name": "b"}', 'exp.json: Duplicate key "name"'),
         ('{name: "a", name: "b"}', 'exp.json: Duplicate key "name"'),
-        ("[" * 6000, "exp.json: too many brackets inside each other; correct the file"),
-        ("{a:" * 6000, "exp.json: too many brackets inside each other; correct the file"),
+        ("[" * 6000, "exp.json: more than 50 brackets inside each other; correct the file"),
+        ("{a:" * 6000, "exp.json: more than 50 brackets inside each other; correct the file"),
+        ('{"a":' * 99 + "1" + "}" * 99, "exp.json: more than 50 brackets inside each other"),
     ],
 )
 def test_a_file_that_is_not_json5_is_named_with_the_line(tmp_path, text, said):
@@ -118,6 +119,7 @@ def test_overrides_are_read_as_json5_or_as_text(tmp_path):
         ("=3", "--set '=3': expected key.path=value"),
         ("a..b=3", "--set 'a..b=3': expected key.path=value"),
         ("train.batch_size=" + "[" * 6000, '--set: train.batch_size is "[[[['),
+        ("train.batch_size=" + "[" * 99 + "]" * 99, '--set: train.batch_size is "[[[['),
     ],
 )
 def test_an_override_obeys_the_same_checks(tmp_path, override, said):
