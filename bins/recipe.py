@@ -68,8 +68,7 @@ def main() -> None:
     if "show_config" in raw_flags:
         from models.base.registry import config_lines
 
-        _place(recipe, (3,), raw_flags)
-        lines = config_lines(Path(raw_flags["config"]), raw_flags.get("set", ()))
+        lines = config_lines(shown_config(recipe, raw_flags), raw_flags.get("set", ()))
         print_text("".join(f"{line}\n" for line in lines))
         return
     *steps, last = plan(recipe, raw_flags)
@@ -169,6 +168,18 @@ def plan(recipe: Recipe, raw_flags: dict[str, Any]) -> list[Step]:
         _launched(step, machines, gpu, requested_gpus) if step.command.stage == 2 else step
         for step in steps
     ]
+
+
+def shown_config(recipe: Recipe, raw_flags: dict[str, Any]) -> Path:
+    """Finds the configuration that --show_config prints: of a recipe, or of an experiment."""
+    _place(recipe, (3,), raw_flags)
+    if "infer_expt_dir" not in raw_flags:
+        return Path(raw_flags["config"])
+    experiment = Path(raw_flags["infer_expt_dir"])
+    for home in (experiment, experiment.parent.parent):  # or a checkpoint in it
+        if (home / "config.json").is_file():
+            return home / "config.json"
+    raise UsageError(f"--show_config: {experiment} is no local experiment; give its folder")
 
 
 def _read(raw_flags: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401  (of any type)

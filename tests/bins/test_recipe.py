@@ -1,6 +1,7 @@
 """`python -m bins.recipe`: flags that are wrong, missing, or go with another stage or recipe."""
 
 import shlex
+import shutil
 
 import pytest
 
@@ -173,8 +174,18 @@ def test_show_config_names_the_origin_of_every_key(monkeypatch, capsys):
     assert lines["train.grad_clip_thresh"] == "1.0  # default"
     assert lines["dataset"].startswith('["LJSpeech-mini"]  # ')
     assert lines["dataset"].endswith(("exp_config_demo.json", "ljspeech_mini.json"))
-    voice = shown(monkeypatch, capsys, "--config", "egs/_voices/kathleen/config.json")
-    assert voice["model_type"] == '"FlowSpeech"  # egs/_voices/kathleen/config.json'
+
+
+def test_show_config_of_an_experiment_or_a_checkpoint_in_it(monkeypatch, capsys, tmp_path):
+    voice = shown(monkeypatch, capsys, "--infer_expt_dir", "egs/_voices/kathleen")
+    assert voice["model_type"].startswith('"FlowSpeech"  # ')
+    (tmp_path / "checkpoints" / "step-00000001").mkdir(parents=True)
+    shutil.copy(ROOT / "egs/_voices/kathleen/config.json", tmp_path)
+    checkpoint = tmp_path / "checkpoints" / "step-00000001"
+    inside = shown(monkeypatch, capsys, "--infer_expt_dir", str(checkpoint))
+    assert inside["model_type"] == f'"FlowSpeech"  # {tmp_path / "config.json"}'
+    with pytest.raises(UsageError, match="org/name is no local experiment; give its folder"):
+        shown(monkeypatch, capsys, "--infer_expt_dir", "org/name")
 
 
 THIRD = "--stage 3 --name a --infer_mode single"
