@@ -9,34 +9,18 @@ from utils.cli import print_text, run
 from utils.logging import get_logger
 
 if TYPE_CHECKING:
-    from models.evaluation.inputs.options import EvaluationInputs
+    from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
 
 
 def main(argv: list[str] | None = None) -> None:
     """Runs stage 4: prints a table, and writes scores and a page to listen to."""
     flags = arguments("evaluate", argv)
+
     from models.evaluation.evaluate import evaluate
-    from models.evaluation.inputs.options import EvaluationOptions
     from models.evaluation.report.tables import tables_of
-    from processors.metrics.recognition.user_models import UserModels, load_function
 
     inputs = _inputs(flags)
-    recogniser = load_function(flags.recogniser) if flags.recogniser else None
-    encoder = load_function(flags.speaker_encoder) if flags.speaker_encoder else None
-    checks = None if flags.checks is None else tuple(flags.checks.split(","))
-    options = EvaluationOptions(
-        metrics=tuple((flags.metrics or "all").split(",")),
-        dataset=flags.infer_dataset,
-        testing_set=flags.infer_testing_set,
-        checks=() if flags.checks == "none" else checks,
-        natural=flags.natural,
-        copies=flags.copies == "yes",
-        vocoder=flags.vocoder_dir,
-        resample=flags.resample,
-        user_models=UserModels(recogniser, flags.transcripts, encoder),
-        folder=flags.report_dir,
-    )
-    evaluation = evaluate(inputs, options, flags.num_workers)
+    evaluation = evaluate(inputs, _options(flags), flags.num_workers)
     # before the page: if that fails, the scores are printed
     print_text(tables_of(evaluation))
     if flags.page == "no":
@@ -67,6 +51,27 @@ def _inputs(flags: argparse.Namespace) -> "EvaluationInputs":
     if flags.infer_mode == "single":
         inputs = replace(inputs, folders=tuple(folder / SINGLE for folder in inputs.folders))
     return inputs
+
+
+def _options(flags: argparse.Namespace) -> "EvaluationOptions":
+    from models.evaluation.inputs.options import EvaluationOptions
+    from processors.metrics.recognition.user_models import UserModels, load_function
+
+    recogniser = load_function(flags.recogniser) if flags.recogniser else None
+    encoder = load_function(flags.speaker_encoder) if flags.speaker_encoder else None
+    checks = None if flags.checks is None else tuple(flags.checks.split(","))
+    return EvaluationOptions(
+        metrics=tuple((flags.metrics or "all").split(",")),
+        dataset=flags.infer_dataset,
+        testing_set=flags.infer_testing_set,
+        checks=() if flags.checks == "none" else checks,
+        natural=flags.natural,
+        copies=flags.copies == "yes",
+        vocoder=flags.vocoder_dir,
+        resample=flags.resample,
+        user_models=UserModels(recogniser, flags.transcripts, encoder),
+        folder=flags.report_dir,
+    )
 
 
 if __name__ == "__main__":

@@ -55,8 +55,9 @@ def main() -> None:
     """
     name, *argv = sys.argv[1:] or ("",)
     if name in ("-h", "--help"):
-        text = "Runs stages of a recipe, as its run.sh does. RECIPE --help lists its flags."
-        parser = Parser(text)
+        parser = Parser(
+            "Runs stages of a recipe, as its run.sh does. RECIPE --help lists its flags."
+        )
         names = ", ".join(recipes())
         parser.add_argument("recipe", metavar="RECIPE", help=f"{names}; also without the folder")
         parser.add_argument("flags", nargs="+", metavar="FLAGS", help="--stage STAGES and others")
@@ -151,18 +152,8 @@ def plan(recipe: Recipe, raw_flags: dict[str, Any]) -> list[Step]:
     # found, not imported: that takes seconds
     if not all(map(importlib.util.find_spec, ("torch", "json5"))):
         raise UsageError(f"{sys.executable} lacks torch or json5; run make venv, or set PYTHON")
-    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    if {"recogniser", "speaker_encoder"} & {*raw_flags}:
-        # a plug-in may be in the caller's folder; last, so that it hides no module of ours
-        paths.append(recipe.caller)
-        sys.path.append(recipe.caller)
-    path = os.pathsep.join(paths)
-    os.environ.update(CUDA_VISIBLE_DEVICES=gpu, PYTHONPATH=path, PYTHONUTF8="1")
-    # threads that spin long block a core that another process needs: up to 3 times slower. Those of
-    # GNU OpenMP spin 0.2 ms, since waking them takes a tenth of an update on two idle cores.
-    if not os.environ.get("OMP_WAIT_POLICY"):
-        os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
-        os.environ.setdefault("GOMP_SPINCOUNT", "5000")
+    os.environ["CUDA_VISIBLE_DEVICES"] = gpu
+    _set_environment(recipe, raw_flags)
     requested_gpus = gpu if "gpu" in raw_flags else ""
     return [
         _launched(step, machines, gpu, requested_gpus) if step.command.stage == 2 else step
@@ -258,6 +249,21 @@ def _argv(recipe: Recipe, command: Command, raw_flags: Mapping[str, Any]) -> lis
         elif text is not None:
             argv += [f"--{flag.name}={t}" for t in (text if isinstance(text, list) else [text])]
     return argv
+
+
+def _set_environment(recipe: Recipe, raw_flags: Mapping[str, Any]) -> None:
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    if {"recogniser", "speaker_encoder"} & {*raw_flags}:
+        # a plug-in may be in the caller's folder; last, so that it hides no module of ours
+        paths.append(recipe.caller)
+        sys.path.append(recipe.caller)
+    os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+    os.environ["PYTHONUTF8"] = "1"
+    # threads that spin long block a core that another process needs: up to 3 times slower. Those of
+    # GNU OpenMP spin 0.2 ms, since waking them takes a tenth of an update on two idle cores.
+    if not os.environ.get("OMP_WAIT_POLICY"):
+        os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+        os.environ.setdefault("GOMP_SPINCOUNT", "5000")
 
 
 def _launched(step: Step, machines: Machines, gpu: str, requested_gpus: str) -> Step:

@@ -183,23 +183,28 @@ class TrainConfig:
         if len(set(names)) < len(names) or self.tracker == ():
             expected = "'none', or one or more names, each once"
             raise ValueError(f"tracker is {names}, expected {expected}")
-        if self.trained == "speakers" and (decay := self.adam.weight_decay):
-            fault = "which would change all speakers; set it to 0"
-            raise ValueError(f"trained is speakers and adam.weight_decay is {decay:g}, {fault}")
-        if (end_lr := self.lr_scheduler.end_lr) > self.adam.lr:
-            fault = f"more than adam.lr {self.adam.lr:g}, from which the rate falls"
-            raise ValueError(f"lr_scheduler.end_lr is {end_lr:g}, {fault}")
-        if self.compile == "buckets" and self.crop_phones:
-            raise ValueError(
-                f"compile is buckets and crop_phones {self.crop_phones}, which gives utterances"
-                " other lengths in each epoch; set crop_phones to 0, or compile to dynamic"
-            )
+        self._check_combinations()
 
     @property
     def trackers(self) -> tuple[str, ...]:
         """The names in `tracker`; empty for "none"."""
         names = (self.tracker,) if isinstance(self.tracker, str) else self.tracker
         return tuple(name for name in names if name != "none")
+
+    def _check_combinations(self) -> None:
+        """Refuses values that exclude each other."""
+        end_lr, lr, decay = self.lr_scheduler.end_lr, self.adam.lr, self.adam.weight_decay
+        if self.trained == "speakers" and decay:
+            fault = "which would change all speakers; set it to 0"
+            raise ValueError(f"trained is speakers and adam.weight_decay is {decay:g}, {fault}")
+        if end_lr > lr:
+            fault = f"more than adam.lr {lr:g}, from which the rate falls"
+            raise ValueError(f"lr_scheduler.end_lr is {end_lr:g}, {fault}")
+        if self.compile == "buckets" and self.crop_phones:
+            raise ValueError(
+                f"compile is buckets and crop_phones {self.crop_phones}, which gives utterances"
+                " other lengths in each epoch; set crop_phones to 0, or compile to dynamic"
+            )
 
     @property
     def unread_keys(self) -> list[str]:

@@ -31,17 +31,7 @@ _REMEDY = (  # for checkpoints
 def read_array(path: Path) -> np.ndarray:
     """Reads one array from a `.npy` file, or one tensor from a `.pt` or `.pth` file."""
     if path.suffix.lower() in TENSOR_SUFFIXES:
-        import torch
-
-        values = read_pickled(path, remedy="make it again by torch.save(tensor, file)")
-        if not isinstance(values, torch.Tensor):
-            raise InputError(f"{path}: it holds a {type(values).__name__}, expected one tensor")
-        try:
-            return (values.float() if values.is_floating_point() else values).detach().numpy()
-        except (TypeError, RuntimeError, NotImplementedError):  # a sparse or quantised tensor
-            fault = f"{path}: a tensor of {values.dtype} with layout {values.layout}"
-            remedy = "store it as numbers: tensor.to_dense() or .dequantize()"
-            raise InputError(f"{fault}; {remedy}") from None
+        return _read_tensor(path)
     try:
         return np.asarray(np.load(path, allow_pickle=False))
     except OSError as error:
@@ -58,6 +48,20 @@ def write_array(path: Path, values: np.ndarray) -> None:
     np.save(content, values, allow_pickle=False)
     with replacing(path, flush=False) as temporary:
         temporary.write_bytes(content.getbuffer())
+
+
+def _read_tensor(path: Path) -> np.ndarray:
+    import torch
+
+    values = read_pickled(path, remedy="make it again by torch.save(tensor, file)")
+    if not isinstance(values, torch.Tensor):
+        raise InputError(f"{path}: it holds a {type(values).__name__}, expected one tensor")
+    try:
+        return (values.float() if values.is_floating_point() else values).detach().numpy()
+    except (TypeError, RuntimeError, NotImplementedError):  # such as a sparse or quantised tensor
+        fault = f"{path}: a tensor of {values.dtype} with layout {values.layout}"
+        remedy = "store it as numbers: tensor.to_dense() or .dequantize()"
+        raise InputError(f"{fault}; {remedy}") from None
 
 
 def read_pickled(path: Path, allowed: Sequence[SafeGlobal] = (), remedy: str = _REMEDY) -> object:

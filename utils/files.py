@@ -1,23 +1,15 @@
-"""Atomic file writes, JSON with clear errors, and locks that keep other processes from a folder."""
+"""Atomic file writes, and JSON with clear errors."""
 
 import codecs
-import errno
-import fcntl
 import hashlib
 import json
 import os
 import shutil
-import socket
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
 
-from utils.errors import InputError, refuse
-from utils.logging import get_logger
-
-_log = get_logger(__name__)
-LOCK_FILE = ".lock"
+from utils.errors import InputError
 
 
 def user_path(path: str | Path) -> Path:
@@ -228,64 +220,3 @@ def size_and_time(path: Path) -> tuple[int, int]:
     except OSError:
         return -1, -1  # the utterance is rejected until the file exists
     return status.st_size, status.st_mtime_ns
-
-
-@contextmanager
-def locked(folder: Path, remedy: str) -> Iterator[None]:
-    """Locks a folder against other processes.
-
-    The operating system releases the lock when the process ends, however it ends; the lock file
-    stays and has no meaning by itself. If the work fails before it writes anything, new folders are
-    removed. On a file system without locks, a warning is logged and the folder stays unlocked.
-
-    Args:
-        folder: Created where missing; `.lock` in it names the owner of the lock.
-        remedy: What the user can do if the folder is locked, for the message.
-
-    Raises:
-        InputError: If another process holds the lock; names the process.
-    """
-    new = [path for path in (folder, *folder.parents) if not path.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / LOCK_FILE).open("a+", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno in (errno.EACCES, errno.EAGAIN):
-                file.seek(0)
-                owner = file.read(200).strip() or "another process"
-                raise InputError(f"{folder}: {owner} is using it; {remedy}") from None
-            _log.warning("%s: cannot be locked (%s); start no other run in it", folder, error)
-        file.truncate(0)
-        file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
-        file.flush()
-        try:
-            yield
-        except BaseException:
-            if new and [path.name for path in folder.iterdir()] == [LOCK_FILE]:
-                (folder / LOCK_FILE).unlink()
-                with suppress(OSError):  # another process has come meanwhile
-                    for path in new:
-                        path.rmdir()
-            raise
-
-
-def refuse_other_contents(record: Path, made_of: Mapping[str, str]) -> None:
-    """Refuses a locked folder of a corpus with other settings, or with files but no record.
-
-    Args:
-        record: JSON file in the folder; its `made_of` are the settings of earlier runs.
-        made_of: The settings of this run.
-    """
-    folder = record.parent
-    if record.exists():
-        before = cast("dict[str, Any]", read_json(record)).get("made_of", {})
-        changed = [f"{name} is missing" for name in before if name not in made_of]
-        for name, value in made_of.items():
-            if name not in before:
-                changed.append(f"{name} is new")
-            elif before[name] != value:
-                changed.append(f"{name} was {before[name]}, is {value}")
-        refuse(changed, f"{folder} holds a corpus of other settings; choose another folder")
-    elif others := sorted({path.name for path in folder.iterdir()} - {LOCK_FILE}):
-        raise InputError(f"{folder} holds {others[0]!r} and no corpus; choose a new folder")

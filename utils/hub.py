@@ -45,11 +45,8 @@ def resolve(reference: str | Path, choose: Choice) -> Path:
         return Path(path)
     if isinstance(reference, Path):
         raise InputError(f"{reference}: no such file or folder")
-    match, first, reason = _HUB_NAME.fullmatch(reference), reference.split("/")[0], ""
-    if match and Path(first).exists():
-        reason = f" (treated as a path, because {first} exists here)"
-    elif match and (first in _OUR_FOLDERS or Path(reference).suffix.lower() in _FILE_SUFFIXES):
-        reason = " (treated as a path)"
+    match = _HUB_NAME.fullmatch(reference)
+    reason = "" if match is None else _why_local(Path(reference))
     if match is None or reason:
         expected = "a path, or the name of a repository on the Hub (org/name or org/name@revision)"
         raise InputError(f"{reference!r}: no such file or folder{reason}; expected {expected}")
@@ -75,6 +72,16 @@ class Repository(NamedTuple):
 
     def __str__(self) -> str:
         return self.name if self.revision in (None, _MAIN) else f"{self.name}@{self.revision}"
+
+
+def _why_local(path: Path) -> str:
+    """Returns why a name of the form `org/name` is treated as a path; empty if it is not."""
+    first = path.parts[0]
+    if Path(first).exists():
+        return f" (treated as a path, because {first} exists here)"
+    if first in _OUR_FOLDERS or path.suffix.lower() in _FILE_SUFFIXES:
+        return " (treated as a path)"
+    return ""
 
 
 def _fetch(repository: Repository, choose: Choice) -> Path:

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from utils.errors import printable
 
@@ -38,35 +37,37 @@ def setup_logging(*, quiet: bool = False) -> None:
     logging.getLogger(_ROOT).setLevel(logging.INFO if first and not quiet else logging.WARNING)
 
 
-@dataclass
 class Progress:
     """Progress of a long loop: see `progress`."""
 
-    total: int
-    description: str
-    initial: int
-    clock: Callable[[], float]
-    show_on_bar: Callable[[int], object] | None = None  # on a terminal, in place of lines
-
-    def __post_init__(self) -> None:
-        self.done = self.initial
-        self.start = self.last_line = self.clock()
+    def __init__(
+        self,
+        total: int,
+        description: str,
+        initial: int,
+        clock: Callable[[], float],
+        show_on_bar: Callable[[int], object] | None = None,  # on a terminal, in place of lines
+    ) -> None:
+        self._total, self._description, self._clock = total, description, clock
+        self._initial = self._done = initial
+        self._start = self._last_line = clock()
+        self._show_on_bar = show_on_bar
 
     def advance(self, n: int = 1) -> None:
         """Counts `n` more items as done."""
-        if self.show_on_bar is not None:
-            self.show_on_bar(n)
+        if self._show_on_bar is not None:
+            self._show_on_bar(n)
             return
-        self.done += n
-        now = self.clock()
+        self._done += n
+        now = self._clock()
         # A log file needs a line from time to time, not one for each item.
-        if self.done >= self.total or now - self.last_line >= _SECONDS_BETWEEN_LINES:
-            self.last_line = now
-            share = 100 * self.done / max(1, self.total)
-            line = f"{self.description}: {self.done}/{self.total} ({share:.0f} %)"
-            fresh, seconds = self.done - self.initial, now - self.start
+        if self._done >= self._total or now - self._last_line >= _SECONDS_BETWEEN_LINES:
+            self._last_line = now
+            share = 100 * self._done / max(1, self._total)
+            line = f"{self._description}: {self._done}/{self._total} ({share:.0f} %)"
+            fresh, seconds = self._done - self._initial, now - self._start
             if fresh > 0 and seconds > 0:
-                remaining = (self.total - self.done) * seconds / fresh
+                remaining = (self._total - self._done) * seconds / fresh
                 line += f", {fresh / seconds:.2f}/s, {clock_face(remaining)} left"
             get_logger(__name__).info("%s", line)
 

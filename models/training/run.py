@@ -30,7 +30,8 @@ from models.training.observing.tracker import Tracker
 from models.training.processes import check_agreement
 from processors.dataset.datasets import FeatureDataset
 from utils.errors import InputError
-from utils.files import locked, user_path
+from utils.files import user_path
+from utils.locks import locked
 from utils.logging import get_logger
 from utils.seed import derived_seed, seed_everything
 

@@ -19,7 +19,8 @@ from processors.extraction import features, fingerprint, shards
 from processors.extraction.plan import DatasetRun, Summary, check_faults
 from processors.extraction.shards import ShardReport
 from utils.errors import InputError, listed, nearest
-from utils.files import locked, read_json, read_jsonl, read_text, write_json, write_jsonl
+from utils.files import read_json, read_jsonl, read_text, write_json, write_jsonl
+from utils.locks import locked
 from utils.logging import get_logger, progress
 from utils.parallel import run_chunks
 

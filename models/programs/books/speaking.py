@@ -23,7 +23,8 @@ from processors.audio.streams import write_audio
 from processors.text.reading import merge_wordless, split_long, split_sentences
 from utils.arrays import read_array, write_array
 from utils.errors import InputError, listed, printable
-from utils.files import LOCK_FILE, locked, read_json, size_and_time, write_json, write_text
+from utils.files import read_json, size_and_time, write_json, write_text
+from utils.locks import LOCK_FILE, locked
 from utils.logging import get_logger, progress
 
 _log = get_logger(__name__)

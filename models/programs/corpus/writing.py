@@ -26,14 +26,8 @@ from processors.audio.streams import write_audio
 from processors.metrics.recognition.user_models import UserFunction
 from utils.arrays import write_array
 from utils.errors import InputError, UtteranceError, counted, refuse
-from utils.files import (
-    locked,
-    read_jsonl,
-    refuse_other_contents,
-    write_json,
-    write_jsonl,
-    write_text,
-)
+from utils.files import read_jsonl, write_json, write_jsonl, write_text
+from utils.locks import locked, refuse_other_contents
 from utils.logging import Progress, get_logger, progress
 from utils.parallel import ParallelBackend, run_chunks
 

@@ -20,15 +20,8 @@ from processors.metrics.families.speech import score_words
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.metrics.recognition.user_models import UserModels
 from utils.errors import InputError, counted, listed, refuse
-from utils.files import (
-    append_jsonl,
-    locked,
-    read_jsonl,
-    refuse_other_contents,
-    write_json,
-    write_jsonl,
-    write_text,
-)
+from utils.files import append_jsonl, read_jsonl, write_json, write_jsonl, write_text
+from utils.locks import locked, refuse_other_contents
 from utils.logging import get_logger, progress
 from utils.parallel import run_chunks
 

@@ -18,7 +18,8 @@ from preprocessors.manifest import MANIFEST, Utterance, read_split
 from processors.durations.writing import WRITERS, AlignedSpeech
 from processors.records import TimedMark, TimedPhone, TimedSentence, TimedWord, timed_phones
 from utils.errors import InputError, counted, refuse
-from utils.files import append_jsonl, locked, read_jsonl, user_path, write_jsonl
+from utils.files import append_jsonl, read_jsonl, user_path, write_jsonl
+from utils.locks import locked
 from utils.logging import get_logger, progress
 
 TestingSet = Literal["train", "test", "golden_test"]

@@ -18,7 +18,7 @@ from tests.models.training import small_tasks
 from tests.models.training.small_tasks import make_processed, write_corpus, write_voice_config
 from tests.worlds.experiments import train_anew, trained_voice
 from utils.errors import InputError
-from utils.files import locked
+from utils.locks import locked
 
 ROOT = Path(__file__).parents[3]
 

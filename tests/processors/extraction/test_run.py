@@ -27,7 +27,8 @@ from tests.processors import small_corpus
 from tests.processors.small_corpus import DEMO, IDS, config_of, copy_corpus, prepare_dataset, texts
 from tests.processors.stores import damaged_ids
 from utils.errors import InputError
-from utils.files import locked, read_json, read_jsonl
+from utils.files import read_json, read_jsonl
+from utils.locks import locked
 from utils.parallel import ChunkResult
 
 SAME_EVERYWHERE = (

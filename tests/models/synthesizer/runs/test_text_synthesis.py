@@ -43,7 +43,7 @@ from tests.models.synthesizer.speeches import make_speech
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.processes import Process
 from utils.errors import InputError
-from utils.files import LOCK_FILE, locked
+from utils.locks import LOCK_FILE, locked
 
 
 def write(folder: Path, text: str, name: str = "t.tsv") -> Path:
