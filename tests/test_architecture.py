@@ -106,6 +106,7 @@ def imported_modules(path):
 
 
 def imported_packages(path):
+    """Top-level names of everything that a file imports."""
     return (name.split(".")[0] for name in imported_modules(path))
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from bins import arion
 from bins._flags.parsers import recipe_arguments
 from bins._flags.table import FLAGS
 from bins._flags.values import STAGES
 from processors.durations import EXPORT_FORMATS, IMPORT_FORMATS
 from processors.metrics.registry import CHECKS, METRICS
-from tests import commands
 
 REPOSITORY = Path(__file__).parents[1]
 EVALUATION = (REPOSITORY / "docs" / "evaluation.md").read_text(encoding="utf-8")
@@ -52,12 +52,17 @@ def test_what_the_examples_in_python_import_and_name_is_there():
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_what_a_page_names_exists_and_its_calls_of_recipes_have_flags_of_their_stages(page):
-    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+def test_files_of_the_code_and_commands_that_a_page_names_exist(page):
+    text = page.read_text(encoding="utf-8")
     named = re.findall(rf"`((?:{FOLDERS})/[\w./]+\.(?:py|sh|json))`", text)
     commands = re.findall(r"python -m ((?:bins|tools)(?:\.\w+)+)", text)
     named += [f"{command.replace('.', '/')}.py" for command in commands]
     assert [name for name in named if not (REPOSITORY / name).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_calls_of_recipes_on_a_page_have_flags_of_their_stages(page):
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
     calls = re.findall(r"^(?:\w+=\S+ )*sh (\S*)run\.sh (.*?)(?: \.\.\. |$)", text, re.MULTILINE)
     for folder, flags in calls:
         kind = "vocoder" if "vocoder" in (folder or str(page)) else "tts"
@@ -69,12 +74,13 @@ def test_what_a_page_names_exists_and_its_calls_of_recipes_have_flags_of_their_s
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_calls_of_arion_on_a_page_have_flags_of_the_command(page, capsys):
+def test_calls_of_arion_on_a_page_have_flags_of_the_command(page, monkeypatch, capsys):
     text = page.read_text(encoding="utf-8")
     for name, words in re.findall(r"^(?:\S*/)?arion (\w+)(.*)$", text, re.MULTILINE):
         recipe = ["FastSpeech2"] if name == "train" else []
+        monkeypatch.setattr("sys.argv", ["arion", name, *recipe, "--help"])
         with pytest.raises(SystemExit):
-            commands.call("arion", name, *recipe, "--help")
+            arion.main()
         known = capsys.readouterr().out
         flags = [word for word in shlex.split(words, comments=True) if word.startswith("-")]
         assert [flag for flag in flags if f"{flag} " not in known] == []

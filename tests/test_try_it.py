@@ -7,14 +7,10 @@ from tests.processes import Process
 from tests.recipes.runs import HELD_OUT, TRAINING, write_corpus
 
 NOTEBOOK = Path(__file__).parents[1] / "docs" / "try_it.ipynb"
-# What Jupyter's kernel brings: players are made, and forgotten. Recipes run in its process.
+# What Jupyter's kernel brings: players are made, and forgotten.
 IPYTHON = """
-import subprocess, sys, types
-from tests.commands import command
+import sys, types
 shown = []
-def run_here(words, cwd, **_):
-    done = command("recipe", *words[3:], folder=cwd)
-    return subprocess.CompletedProcess(words, done.returncode, done.stdout + done.stderr)
 jupyter = types.ModuleType("IPython")
 jupyter.version_info, jupyter.get_ipython = (9, 0), lambda: None
 jupyter.Audio = lambda wav, rate: (wav.shape, rate)
@@ -24,16 +20,12 @@ sys.modules["IPython"] = sys.modules["IPython.display"] = jupyter
 FASTER = {
     '"train.max_steps": 20,': '"train.max_steps": 1, **FEW,',
     '"train.valid_steps": 10,': '"train.valid_steps": 1,',
-    "subprocess.run(": "run_here(",
-    'recipe("--stage", "1-2", ': 'for stage in "12": recipe("--stage", stage, ',
 }
-ENVIRONMENT = {"MPLBACKEND": "agg", "CUDA_VISIBLE_DEVICES": ""}
 FEW = {
     "preprocess.backend": "sequential",
     "preprocess.split.test_ids": json.dumps(HELD_OUT),
     "preprocess.split.valid_ids": json.dumps(TRAINING[:1]),
     "train.valid_samples": 0,
-    "train.score_steps": 0,
 }
 
 
@@ -49,7 +41,7 @@ def test_the_notebook_speaks_trains_and_compares(tmp_path):
     write_corpus(tmp_path / "corpus")
     few = FEW | {"dataset_path.LJSpeech-mini": str(tmp_path / "corpus")}
     program = "\n".join([IPYTHON, f"FEW = {few}", code, checks])
-    done = Process("-c", program, folder=tmp_path, **ENVIRONMENT).finish()
+    done = Process("-c", program, folder=tmp_path, MPLBACKEND="agg").finish()
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     assert "update 1: validation loss" in done.stdout
     assert "fine-tuned: " in done.stdout

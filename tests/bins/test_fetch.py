@@ -27,11 +27,14 @@ def test_recordings_of_ones_own_have_nothing_to_fetch(tmp_path):
     assert f"Mine: nothing to fetch; its recordings are read from {folder}" in done.stderr
 
 
-def test_a_corpus_that_is_there_is_not_fetched_and_a_placeholder_is_one_clear_line(tmp_path):
+def test_a_corpus_that_is_there_is_not_fetched_and_its_licence_is_said(tmp_path):
     done = fetch(tmp_path, "LJSpeech", "egs/_demo/LJSpeech-mini")
     assert done.returncode == 0
     assert "LJ Speech 1.1, Keith Ito 2017: public domain" in done.stderr
     assert "is there already, nothing to fetch" in done.stderr
+
+
+def test_a_placeholder_for_the_folder_is_one_clear_line(tmp_path):
     done = fetch(tmp_path, "LJSpeech", "[dataset path]")
     assert done.returncode == 1
     assert done.stderr == (

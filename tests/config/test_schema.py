@@ -32,6 +32,7 @@ CONFIG = Config(
         (TRAIN, "gradient_accumulation_step", 0, "expected 1 or more"),
         (TRAIN, "keep_last", 0, "expected 1 or more"),
         (TRAIN, "max_bad_steps", 0, "expected 1 or more"),
+        (TRAIN, "cut_mel_frame", -1, "cut_mel_frame is -1, expected 0 or more"),
         (TRAIN, "crop_phones", -1, "crop_phones is -1, expected 0 or more"),
         (replace(TRAIN, compile="buckets"), "crop_phones", 9, "is buckets and crop_phones 9"),
         (TRAIN, "compile_buckets", 0, "compile_buckets is 0, expected 1 or more"),

@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,23 +18,34 @@ TRAIN = ("--stage", "2", "-n", "a")
 LAST = ("--machine_rank", "2", "--main_process_ip", "127.0.0.1")
 
 
-def test_each_machine_starts_a_process_per_gpu_by_flags_or_a_file_of_accelerate(run_sh, tmp_path):
-    file = tmp_path / "two machines.yaml"
-    file.write_text("distributed_type: MULTI_GPU\nnum_machines: 2\nnum_processes: 4\n")
-    of_flags = ("--num_machines", "3", *LAST)
-    of_file = ("--accelerate_config", str(file), "--machine_rank", "1")
-    launches = []
-    for flags, said in ((of_flags, "waiting for machine 0 at 127.0.0.1 port 29500"), (of_file, "")):
-        result = run_sh(RECIPE, *TRAIN, "--gpu", "0,1", *flags, FAKE_GPUS="2")
-        assert said in result.output
-        (call,) = result.calls
-        launches.append(" ".join(call.command[: call.command.index("bins.train")]))
+@pytest.fixture
+def recipe(run_sh):
+    return partial(run_sh, RECIPE)
+
+
+def launch_of(result):
+    (call,) = result.calls
+    return " ".join(call.command[: call.command.index("bins.train")])
+
+
+def test_each_machine_starts_a_process_per_gpu(recipe):
+    result = recipe(*TRAIN, "--gpu", "0,1", "--num_machines", "3", *LAST, FAKE_GPUS="2")
+
+    assert "waiting for machine 0 at 127.0.0.1 port 29500" in result.output
     assert (
         " --multi_gpu --num_processes 6 --num_machines 3 --machine_rank 2 "
         "--same_network --main_process_ip 127.0.0.1 --main_process_port 29500 -m"
-    ) in launches[0]
-    assert launches[1].endswith(f" --config_file {file} --machine_rank 1 -m")
-    assert "--num_machines" not in launches[1]
+    ) in launch_of(result)
+
+
+def test_a_file_of_accelerate_replaces_the_flags(recipe, tmp_path):
+    file = tmp_path / "two machines.yaml"
+    file.write_text("distributed_type: MULTI_GPU\nnum_machines: 2\nnum_processes: 4\n")
+    flags = ("--accelerate_config", str(file), "--machine_rank", "1", "--gpu", "0,1")
+    launch = launch_of(recipe(*TRAIN, *flags, FAKE_GPUS="2"))
+
+    assert launch.endswith(f" --config_file {file} --machine_rank 1 -m")
+    assert "--num_machines" not in launch
 
 
 def start(root, name, *flags):

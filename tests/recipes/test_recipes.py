@@ -116,6 +116,17 @@ def test_recordings_become_scored_copies_of_their_length(trained, name):
     assert scores["mel_l1"]["n"] == len(HELD_OUT)
 
 
+def test_an_aligner_and_the_weights_of_an_average_have_files_of_their_own(trained):
+    voice, aligner = (weights_of(trained("FastPitch"), name) for name in ("model", "aligner"))
+    assert "energy.embedding.weight" in voice
+    assert "phone_keys.weight" in aligner
+    assert not aligner.keys() & voice.keys()
+    average, raw = (weights_of(trained("FlowSpeech"), name) for name in ("model", "raw_model"))
+    assert average.keys() == raw.keys()
+    assert "estimator.velocity.weight" in average
+    assert any(not tensor.equal(raw[name]) for name, tensor in average.items())
+
+
 def test_steps_temperature_and_seed_are_recorded_and_each_gives_a_file_of_its_own(trained):
     place = trained("FlowSpeech")
     wanted = [(None, None, 0), (2, None, 0), (None, 0.9, 0), (None, None, 5)]
@@ -165,15 +176,7 @@ def test_controls_that_the_model_lacks_are_refused(trained, name):
     assert f"{name} has no control of pitch" in done.stderr
 
 
-def test_checkpoints_hold_aligners_averages_normalised_weights_and_discriminators(trained):
-    voice, aligner = (weights_of(trained("FastPitch"), name) for name in ("model", "aligner"))
-    assert "energy.embedding.weight" in voice
-    assert "phone_keys.weight" in aligner
-    assert not aligner.keys() & voice.keys()
-    average, raw = (weights_of(trained("FlowSpeech"), name) for name in ("model", "raw_model"))
-    assert average.keys() == raw.keys()
-    assert "estimator.velocity.weight" in average
-    assert any(not tensor.equal(raw[name]) for name, tensor in average.items())
+def test_checkpoints_of_vocoders_hold_normalised_weights_and_discriminators(trained):
     names = weights_of(trained("WaveGlow"), "model").keys()
     assert "flows.2.coupling.mel_conv.parametrizations.weight.original1" in names
     assert {"flows.2.coupling.end.weight", "flows.2.mixing.weight"} <= names

@@ -67,6 +67,13 @@ def test_each_stage_runs_at_the_root_of_the_clone(script, clone):
         assert call.environment["PYTHONUTF8"] == "1"
 
 
+def test_each_recipe_runs_its_own_configuration(run_sh, clone):
+    for script in sorted(REPOSITORY.glob("egs/*/*/run.sh")):
+        folder = script.parent.relative_to(REPOSITORY)
+        (call,) = run_sh(folder, "--stage", "0").calls
+        assert call.arguments == [f"--config={clone / folder / 'exp_config.json'}"]
+
+
 @each_shell
 def test_the_last_stage_replaces_the_shell_and_earlier_ones_have_processes(script):
     first, second, third = script("--stage", "0-2", "-n", "a").calls
@@ -86,6 +93,15 @@ def test_training_on_the_cpu_is_one_process_with_all_cores(script, clone):
     assert call.environment["ACCELERATE_USE_CPU"] == "true"
     fewer = script("--stage", "2", "--name", "voice", OMP_NUM_THREADS="1").calls[0]
     assert fewer.environment["OMP_NUM_THREADS"] == "1"
+
+
+def test_waiting_threads_sleep_soon_unless_the_user_decides(recipe):
+    (call,) = recipe("--stage", "2", "--name", "voice").calls
+    assert call.environment["OMP_WAIT_POLICY"] == "PASSIVE"
+    assert call.environment["GOMP_SPINCOUNT"] == "5000"
+    (call,) = recipe("--stage", "2", "--name", "voice", OMP_WAIT_POLICY="ACTIVE").calls
+    assert call.environment["OMP_WAIT_POLICY"] == "ACTIVE"
+    assert "GOMP_SPINCOUNT" not in call.environment
 
 
 def test_training_on_several_gpus_starts_one_process_on_each_if_there_are_as_many(script):
@@ -113,16 +129,12 @@ def test_no_gpu_means_the_cpu_without_being_asked_twice(script, gpu):
     assert call.environment["CUDA_VISIBLE_DEVICES"] == gpu
 
 
-def test_variables_of_training_reach_no_other_stage_and_those_of_the_user_stay(recipe, script):
+def test_variables_of_training_reach_no_other_stage_and_given_gpus_are_kept(recipe, script):
     train, speak = script("-s", "2-3", "-n", "a", "--gpu", "", *SPEAK[4:]).calls
     assert "ACCELERATE_USE_CPU" in train.environment
     assert "ACCELERATE_USE_CPU" not in speak.environment
-    usual = recipe("--stage", "1").calls[0].environment
-    assert (usual["OMP_WAIT_POLICY"], usual["GOMP_SPINCOUNT"]) == ("PASSIVE", "5000")
-    given = {"CUDA_VISIBLE_DEVICES": "5,6", "OMP_WAIT_POLICY": "ACTIVE"}
-    environment = recipe("--stage", "1", **given).calls[0].environment
-    assert given.items() <= environment.items()
-    assert "GOMP_SPINCOUNT" not in environment
+    call = recipe("--stage", "1", CUDA_VISIBLE_DEVICES="5,6").calls[0]
+    assert call.environment["CUDA_VISIBLE_DEVICES"] == "5,6"
 
 
 @pytest.mark.parametrize(
@@ -177,9 +189,12 @@ def test_every_flag_of_stage_4_reaches_python(recipe, clone, tmp_path):
         (call,) = recipe("-s", "4", *flags, "--resample", folder=tmp_path).calls
         assert {*call.arguments} == expected | {"--resample"}
         assert call.environment["PYTHONPATH"] == f"{clone}:{tmp_path}"
+
+
+def test_stage_4_needs_no_model_where_it_is_told_what_to_score(recipe, clone):
     (clone / "out").mkdir()
-    (call,) = recipe("-s", "4", "--infer_output_dir", "out").calls  # it needs no model
     config = f"--config={clone / RECIPE / 'exp_config.json'}"
+    (call,) = recipe("-s", "4", "--infer_output_dir", "out").calls
     assert call.arguments == [config, f"--infer_output_dir={clone}/out"]
     assert call.environment["PYTHONPATH"] == str(clone)
 

@@ -175,7 +175,8 @@ class Handler(BaseHTTPRequestHandler):
     def info(self, name, revision="main"):
         repo = self.repo(name)
         sha = self.commit_of(repo, revision)
-        siblings = [{"rfilename": n, "size": len(c)} for n, c in repo.commits[sha].items()]
+        files = repo.commits[sha].items()
+        siblings = [{"rfilename": file, "size": len(content)} for file, content in files]
         self.answer(200, {"id": name, "sha": sha, "private": repo.private, "siblings": siblings})
 
     def tree(self, name, revision):

@@ -38,7 +38,9 @@ def test_a_missing_file_and_bytes_that_are_not_text_are_named(tmp_path):
 
 def test_base_config_is_relative_to_the_file_that_names_it_and_the_child_wins(tmp_path):
     (tmp_path / "bases" / "deep").mkdir(parents=True)
-    root = '{"name": "root", "dataset": ["x"], "paths": {"x": "1"}, "train": {"batch_size": 4}}'
+    root = (
+        '{"name": "root", "dataset": ["x", "y"], "paths": {"x": "1"}, "train": {"batch_size": 4}}'
+    )
     base = '{"base_config": "deep/root.json", "train": {"pin": false}}'
     (tmp_path / "bases" / "deep" / "root.json").write_text(root)
     (tmp_path / "bases" / "base.json").write_text(base)
@@ -132,7 +134,6 @@ def test_an_override_obeys_the_same_checks(tmp_path, override, said):
         ('{"a": [1, 2,], "b": {"c": "x",},}', {"a": [1, 2], "b": {"c": "x"}}),
         ('{"a": "1, ]", "b": ",}", "c": "\\",]",}', {"a": "1, ]", "b": ",}", "c": '",]'}),
         ("{'a': ',]', b: 1, // \" ,}\n}", {"a": ",]", "b": 1}),
-        ('{"base_config": "missing.json"}', {"base_config": "missing.json"}),  # which is not read
     ],
 )
 def test_commas_after_the_last_value_are_no_matter_and_those_in_texts_stay(tmp_path, text, values):
@@ -145,3 +146,9 @@ def test_commas_that_follow_no_value_are_faults(tmp_path):
         (tmp_path / "args.json").write_text(text)
         with pytest.raises(ConfigError, match=r"args\.json: line 1"):
             read_values(tmp_path / "args.json")
+
+
+def test_a_base_that_a_file_names_is_not_read_with_its_values(tmp_path):
+    (tmp_path / "args.json").write_text('{"base_config": "missing.json", "a": 1}')
+
+    assert read_values(tmp_path / "args.json") == {"base_config": "missing.json", "a": 1}

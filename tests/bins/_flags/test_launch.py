@@ -8,10 +8,10 @@ from utils.cli import UsageError
 from utils.errors import InputError
 
 
-def options(words: list[str]) -> str:
+def options(words: list[str]) -> list[str]:
     """What follows the options that every launch has."""
     assert words[:3] == ["-m", "accelerate.commands.launch", "--quiet"]
-    return " ".join(words[words.index("--dynamo_backend") + 2 :])
+    return words[words.index("--dynamo_backend") + 2 :]
 
 
 def test_one_process_is_not_launched():
@@ -21,12 +21,12 @@ def test_one_process_is_not_launched():
 
 def test_machines_have_a_process_per_gpu_or_one_without():
     alone = "--multi_gpu --num_processes 4 --num_machines 1 --main_process_port 0"
-    assert options(Machines().launcher(4)) == alone
+    assert options(Machines().launcher(4)) == alone.split()
     machines = Machines(3, rank=2, address="node1", port=1234)
     for n_gpus, n_processes in ((0, 3), (1, 3), (2, 6)):
         assert options(machines.launcher(n_gpus)) == (
             f"--multi_gpu --num_processes {n_processes} --num_machines 3 --machine_rank 2"
-            " --same_network --main_process_ip node1 --main_process_port 1234"
+            " --same_network --main_process_ip node1 --main_process_port 1234".split()
         )
 
 
@@ -36,8 +36,8 @@ def test_a_file_of_accelerate_says_all_but_the_rank(tmp_path: Path, quote):
     keys = {"distributed_type": f"{quote}MULTI_GPU{quote}", "num_machines": 2, "num_processes": 4}
     file.write_text("".join(f"{key}: {value}\n" for key, value in keys.items()))
     machines = Machines(rank=1, config=file)
-    assert options(machines.launcher(2)) == f"--config_file {file} --machine_rank 1"
-    assert options(Machines(config=file).launcher(2)) == f"--config_file {file}"
+    assert options(machines.launcher(2)) == ["--config_file", str(file), "--machine_rank", "1"]
+    assert options(Machines(config=file).launcher(2)) == ["--config_file", str(file)]
     with pytest.raises(UsageError, match="2 processes a machine, found 1 "):
         machines.launcher(0)
 

@@ -16,14 +16,12 @@ TRAIN = ["--config", __file__, "--name", "a"]
 RAMP = [*TEXT, "--pitch_transform_custom", "ramp:1:2"]
 
 
-def test_values_have_their_types_flags_not_given_their_defaults_and_pace_is_a_duration_control():
+def test_values_have_their_types_and_flags_not_given_their_defaults():
     given = arguments("inference", [*TEXT, "--pace", "1.25"])
     assert given.infer_expt_dir == "m"
     assert given.set == given.infer_output_dir == []
     assert (given.pitch_control, given.duration_control, given.fade_out) == (1.0, 0.8, 0)
     assert (given.speaker, given.seed, given.overwrite) == (None, None, False)
-    assert arguments("inference", TEXT).duration_control == 1
-    assert arguments("inference", [*TEXT, "--duration_control", "1.25"]).duration_control == 1.25
 
 
 def test_several_folders_are_named_at_once_or_one_by_one():
@@ -114,6 +112,12 @@ def test_flags_that_go_together_are_accepted(command, words):
 def test_flags_that_do_not_go_together_are_named(command, words, message):
     with pytest.raises(UsageError, match=message):
         arguments(command, words)
+
+
+def test_pace_is_the_inverse_of_the_duration_control():
+    assert arguments("inference", TEXT).duration_control == 1
+    assert arguments("inference", [*TEXT, "--pace", "1.25"]).duration_control == 0.8
+    assert arguments("inference", [*TEXT, "--duration_control", "1.25"]).duration_control == 1.25
 
 
 def test_the_flags_of_every_stage_are_checked_without_torch():

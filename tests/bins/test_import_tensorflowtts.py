@@ -1,5 +1,3 @@
-"""The commands from and to TensorFlowTTS."""
-
 from tests.commands import ROOT, command
 from tests.processors.small_corpus import copy_corpus
 from tests.processors.tensorflowtts.dumps import IDS
@@ -24,15 +22,7 @@ def test_a_corpus_becomes_a_dump_and_the_dump_processed_data(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_flags_that_make_no_sense_are_one_line():
-    export, imports = ("export_tensorflowtts", "--outdir", "dump"), ("import_tensorflowtts",)
-    n_cpus = "--n_cpus '0': expected a whole number from 1"
-    for (name, *places), flag, value, message in (
-        (imports, "--n_cpus", "0", n_cpus),
-        (export, "--n_cpus", "0", n_cpus),
-        (export, "--test_size", "1", "--test_size 1: expected a share"),
-        (export, "--seed", "-1", "--seed '-1': expected a whole number from 0 to 4294967295"),
-    ):
-        done = command(name, "--config", CONFIG, "--rootdir", "a", *places, flag, value)
-        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-        assert message in done.stderr
+def test_a_number_of_processes_that_makes_no_sense_is_one_line():
+    done = command("import_tensorflowtts", "--config", CONFIG, "--rootdir", "a", "--n_cpus", "0")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "--n_cpus '0': expected a whole number from 1" in done.stderr
