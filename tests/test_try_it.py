@@ -26,6 +26,7 @@ FEW = {
     "preprocess.split.test_ids": json.dumps(HELD_OUT),
     "preprocess.split.valid_ids": json.dumps(TRAINING[:1]),
     "train.valid_samples": 0,
+    "train.score_steps": 0,
 }
 
 

@@ -11,8 +11,6 @@ MODEL = ["--infer_expt_dir", "m", "--infer_output_dir", "out"]
 SINGLE = [*MODEL, "--infer_mode", "single"]
 BATCH = [*MODEL, "--infer_mode", "batch"]
 TEST = ["--infer_testing_set", "test"]
-
-
 TEXT = [*SINGLE, "--infer_text", "Hi."]
 
 

@@ -37,8 +37,8 @@ def refusal(monkeypatch, tmp_path, capsys):
     return refusal_of
 
 
-# in tests/bins/_flags are values (test_values.py), flags of a stage (test_parsers.py) and of the
-# other kind of recipe (test_table.py), in tests/utils/test_cli.py unknown flags and missing values
+# values by themselves: tests/bins/_flags/test_values.py; flags of a stage: test_parsers.py; of the
+# other kind of recipe: test_table.py; unknown flags, missing values: tests/utils/test_cli.py
 TTS_FAULTS = [
     ((), "--stage is required"),
     (("--stage", "one"), "--stage 'one': expected a stage from 0 to 4"),

@@ -43,7 +43,8 @@ class Model:
 
 
 def load(folder, text, *overrides, cls=Experiment):
-    path, sections = folder / "exp.json", {"model": Model} if cls is Experiment else {}
+    path = folder / "exp.json"
+    sections = {"model": Model} if cls is Experiment else {}
     path.write_text(text, encoding="utf-8")
     return build(cls, read_tree(path, overrides), sections)
 
