@@ -175,8 +175,8 @@ class TrainConfig:
         if not 0 < (seconds := self.score_seconds) <= LONGEST_SCORING_S:
             expected = f"more than 0 and at most {LONGEST_SCORING_S:g}, while other processes wait"
             raise ValueError(f"score_seconds is {seconds:g}, expected {expected}")
-        numbers = [key for key, value in vars(self).items() if isinstance(value, int | float)]
-        require_at_least(self, 0, *numbers)
+        numeric_keys = [key for key, value in vars(self).items() if isinstance(value, int | float)]
+        require_at_least(self, 0, *numeric_keys)
         if self.max_epoch == 0 and self.max_steps == 0:
             raise ValueError("set max_steps or max_epoch: otherwise training does not end")
         names = list(self.trackers)
