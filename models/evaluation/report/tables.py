@@ -43,7 +43,7 @@ class Column:
     name: str
     label: str
     unit: str
-    better: str
+    better: str  # "lower", "higher", or empty where neither is
     digits: int  # after the decimal point
 
 
@@ -60,9 +60,7 @@ class Cell(NamedTuple):
 class ScoreRow(NamedTuple):
     """A row of a table: one score of all systems, or its differences in all comparisons."""
 
-    label: str
-    unit: str
-    better: str  # "lower", "higher", or empty where neither is
+    column: Column
     cells: list[Cell | None]  # by voice or comparison; None where there is no such score
 
 
@@ -111,7 +109,7 @@ def digits_for(scores: Iterable[MeanScore]) -> int:
     """
     needed, largest = [0], 0.0
     for score in scores:
-        low, high = _ends_of(score)
+        low, high = (score.mean if end is None else end for end in (score.low, score.high))
         largest = max(largest, abs(score.mean), abs(low), abs(high))
         if high > low:
             needed.append(-math.floor(math.log10((high - low) / 4)))
@@ -119,13 +117,6 @@ def digits_for(scores: Iterable[MeanScore]) -> int:
             needed.append(2 - math.floor(math.log10(abs(score.mean))))
     before = math.floor(math.log10(largest)) + 1 if largest >= 1 else 0
     return max(0, min(max(needed), _MAX_DIGITS, _SIGNIFICANT - before))
-
-
-def _ends_of(score: MeanScore) -> tuple[float, float]:
-    """Returns the ends of the interval; the mean twice if there is none."""
-    if score.low is None or score.high is None:
-        return score.mean, score.mean
-    return score.low, score.high
 
 
 def score_rows(columns: Sequence[Column], systems: Sequence[System]) -> list[ScoreRow]:
@@ -136,14 +127,13 @@ def score_rows(columns: Sequence[Column], systems: Sequence[System]) -> list[Sco
         recorded = (system.report.scores.get(column.name + OF_RECORDING) for system in systems)
         scores = [next((score for score in recorded if score), None)]
         scores += [system.report.scores.get(column.name) for system in systems]
-        cells = [_cell(score, column) if score else None for score in scores]
-        rows.append(ScoreRow(column.label, column.unit, column.better, cells))
+        rows.append(ScoreRow(column, [_cell(score, column) if score else None for score in scores]))
     return rows
 
 
 def _cell(score: MeanScore, column: Column) -> Cell:
-    mean, low, high = (format_number(x, column.digits) for x in (score.mean, *_ends_of(score)))
-    return Cell(mean, "" if score.low is None else f"{low} … {high}", score.n)
+    ends = [format_number(end, column.digits) for end in (score.low, score.high) if end is not None]
+    return Cell(format_number(score.mean, column.digits), " … ".join(ends), score.n)
 
 
 def format_number(value: float, digits: int) -> str:
@@ -166,7 +156,7 @@ def difference_rows(
             for score, comparison in zip(scores, comparisons, strict=True)
         ]
         if any(cells):
-            rows.append(ScoreRow(column.label, column.unit, column.better, cells))
+            rows.append(ScoreRow(column, cells))
     return rows
 
 
@@ -247,15 +237,16 @@ def tables_of(evaluation: Evaluation) -> str:
     voices, columns = voices_of(systems), columns_of(systems)
     n = evaluation.systems[0].report.utterances
     table = [["metric", "unit", "better", *(voice.name for voice in voices)]]
-    for row in score_rows(columns, systems):
-        table.append([row.label, row.unit, row.better, *(_text_of(cell, n) for cell in row.cells)])
+    for column, cells in score_rows(columns, systems):
+        cells_text = (_text_of(cell, n) for cell in cells)
+        table.append([column.label, column.unit, column.better, *cells_text])
     tables = [table]
     differences = difference_rows(columns, voices, evaluation.comparisons)
     for number, comparison in enumerate(evaluation.comparisons):
         table = [[f"{comparison.first} - {comparison.second}", "unit", "difference", ""]]
-        for row in differences:
-            if cell := row.cells[number]:
-                table.append([row.label, row.unit, _text_of(cell, n), cell.verdict])
+        for column, cells in differences:
+            if cell := cells[number]:
+                table.append([column.label, column.unit, _text_of(cell, n), cell.verdict])
         tables.append(table)
     if flags := flag_rows(systems):
         table = [["flagged", *(system.name for system in systems), "unchecked"]]

@@ -4,6 +4,7 @@ Long signals are compared in pieces, whose mean is weighted by their lengths.
 """
 
 import functools
+import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
@@ -27,12 +28,12 @@ Pieces = Iterable[tuple[np.ndarray, np.ndarray]]  # parts of a recording and of 
 def score_mel_distance(copy: Copy) -> MetricValue | None:
     """Computes the L1 distance between the log-mels of recording and copy, nats.
 
-    0 is the same mel, whatever the phases. The mel is the vocoder's input; the
-    mean over utterances weights them by their frames. HiFi-GAN's generator is trained with this
-    distance (Kong et al. 2020, arXiv:2010.05646, eq. 3), there over the whole band.
+    0 is the same mel, whatever the phases. The mel is the vocoder's input; the mean over utterances
+    weights them by their frames. HiFi-GAN's generator is trained with this distance (Kong et al.
+    2020, arXiv:2010.05646, eq. 3), there over the whole band.
     """
-    distance = mel_l1(_pieces(copy), _spectrogram(copy.mel))
-    return value_of(distance, len(copy.wav) // copy.mel.hop_length)
+    n_frames = len(copy.wav) // copy.mel.hop_length
+    return value_of(mel_l1(_pieces(copy), _spectrogram(copy.mel)), n_frames)
 
 
 def mel_l1(pieces: Pieces, mel: "MelSpectrogram") -> float | None:
@@ -55,9 +56,8 @@ def score_stft_distance(copy: Copy) -> MetricValue | None:
     """Computes the multi-resolution STFT distance.
 
     Spectral convergence plus the mean of |ln magnitude - ln magnitude_hat|, averaged over windows
-    of 240, 600 and 1200 samples. 0 is equal magnitudes. Unlike a mel it covers the
-    band up to half the sample rate, with fine resolution in time and in frequency. It is also the
-    training loss `stft` of vocoders.
+    of 240, 600 and 1200 samples. 0 is equal magnitudes. Unlike a mel it covers the band up to half
+    the sample rate, with fine resolution in time and frequency. It is also the vocoder loss `stft`.
     """
     import torch
 
@@ -76,8 +76,7 @@ def score_stft_distance(copy: Copy) -> MetricValue | None:
 def score_pesq(copy: Copy) -> MetricValue | None:
     """Predicts the mean opinion score at 16 kHz: 1.0 to 4.64, which is a perfect copy.
 
-    Computed by the package `pesq`, which wraps the reference code, over at most the first 20
-    seconds.
+    By the package `pesq`, which wraps the reference code, over at most the first 20 seconds.
     """
     import soxr
     from pesq import PesqError, pesq
@@ -100,31 +99,29 @@ def score_stoi(copy: Copy) -> MetricValue | None:
     10 kHz, where the recording is not silent: up to 1, which is a perfect copy. Above 0.9 nearly
     every word is understood.
     """
-    compare = functools.partial(stoi, sample_rate=copy.mel.sample_rate)
-    return value_of(_mean_over(_pieces(copy), compare))
+    from pystoi import stoi
 
+    rate = copy.mel.sample_rate
 
-def stoi(wav: np.ndarray, wav_hat: np.ndarray, sample_rate: int) -> float | None:
-    """Computes the intelligibility of a copy, (S,) each, at most 1; None for less than 0.4 s."""
-    from pystoi import stoi as reference_code
-
-    if len(wav) < _STOI_SHORTEST_S * sample_rate or not wav.any():
-        return None
-    with warnings.catch_warnings():
-        # pystoi warns and returns 1e-5 where too little speech is left
-        warnings.simplefilter("error", RuntimeWarning)
-        try:
-            return float(reference_code(wav, wav_hat, sample_rate))
-        except RuntimeWarning:
+    def correlation(wav: np.ndarray, wav_hat: np.ndarray) -> float | None:
+        if len(wav) < _STOI_SHORTEST_S * rate or not wav.any():
             return None
+        with warnings.catch_warnings():
+            # pystoi warns and returns 1e-5 where too little speech is left
+            warnings.simplefilter("error", RuntimeWarning)
+            try:
+                return float(stoi(wav, wav_hat, rate))
+            except RuntimeWarning:
+                return None
+
+    return value_of(_mean_over(_pieces(copy), correlation))
 
 
 def piece_spans(n_samples: int, hop_length: int) -> Iterator[slice]:
-    """Yields consecutive ranges of samples of nearly equal length that cover all whole frames."""
+    """Returns consecutive ranges of samples of nearly equal length that cover all whole frames."""
     T = n_samples // hop_length
-    n_pieces = -(-T // _PIECE_FRAMES)
-    edges = np.linspace(0, T, 1 + n_pieces).astype(int) * hop_length
-    yield from map(slice, edges[:-1].tolist(), edges[1:].tolist())
+    edges = np.linspace(0, T, 1 + math.ceil(T / _PIECE_FRAMES)).astype(int) * hop_length
+    return map(slice, edges[:-1].tolist(), edges[1:].tolist())
 
 
 def _pieces(copy: Copy) -> Pieces:
@@ -139,8 +136,7 @@ def _mean_over(
     """Averages a comparison over pieces, weighted by length; None if none has a value."""
     total = weight = 0.0
     for wav, wav_hat in pieces:
-        value = compare(wav, wav_hat)
-        if value is not None:
+        if (value := compare(wav, wav_hat)) is not None:
             total += value * len(wav)
             weight += len(wav)
     return total / weight if weight else None
