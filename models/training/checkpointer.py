@@ -47,13 +47,7 @@ _FAULTS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError
 
 
 class Checkpointer:
-    """Saves a run, and records what was measured at its checkpoints.
-
-    Attributes:
-        position: Updates, epochs and micro-batches done, and the best validation.
-        losses: Losses and metrics of the last validation, by name.
-        scores: Last scores, by name; only in the first process.
-    """
+    """Saves a run, and records what was measured at its checkpoints."""
 
     def __init__(
         self,
@@ -70,9 +64,9 @@ class Checkpointer:
             self._weights = {WEIGHTS: average, RAW_WEIGHTS: networks[exported]}
         self._weights |= {f"{n}.safetensors": net for n, net in networks.items() if n != exported}
         self._saved = 0  # update of the newest checkpoint
-        self.position = Position(plan=run.data.plan)
-        self.losses: Mapping[str, float] = {}
-        self.scores: Mapping[str, float] = {}
+        self.position = Position(plan=run.data.plan)  # what is done, and the best validation
+        self.losses: Mapping[str, float] = {}  # losses and metrics of the last validation, by name
+        self.scores: Mapping[str, float] = {}  # the last ones, by name; only in the first process
 
     def resume(self, checkpoint: Path) -> None:
         """Restores the state of a whole checkpoint; training then continues bit for bit.
@@ -115,8 +109,7 @@ class Checkpointer:
                 plain = cast("dict[str, Any]", read_json(path))["position"]
                 return build(Position, plain_tree(plain, path))
         except _FAULTS as error:
-            fault = "is damaged: validation and scores are repeated"
-            _log.warning("%s %s (%r)", path, fault, error)
+            _log.warning("%s is damaged: validation and scores are repeated (%r)", path, error)
         return position
 
     def _packed(self, randomness: list[dict[str, Any]]) -> dict[str, bytes]:

@@ -42,13 +42,10 @@ def build_optimizer(network: nn.Module, config: TrainConfig) -> torch.optim.Opti
 class Lamb(torch.optim.Optimizer):
     """LAMB (You et al. 2020, arXiv:1904.00962, algorithm 2), in operations over lists of tensors.
 
-    The norm of the whole gradient is clipped first, as NVIDIA's FusedLAMB does. The ratio of the
-    norms of weights and update is not clipped (phi is the identity), and applies to every tensor,
-    without weight decay too; it is 1 where one of the norms is 0.
-
-    Args:
-        lr: Relative change of each tensor by one step.
-        max_grad_norm: Largest norm of the gradient of all parameters; 0: no clipping.
+    The norm of the gradient of all parameters is clipped to `max_grad_norm` first, as NVIDIA's
+    FusedLAMB does; 0 means no clipping. The ratio of the norms of weights and update is not clipped
+    (phi is the identity), and applies to every tensor, without weight decay too; it is 1 where one
+    of the norms is 0. So `lr` is the relative change of each tensor by one step.
     """
 
     def __init__(

@@ -11,7 +11,6 @@ import torch
 from accelerate.utils import send_to_device
 from torch import Tensor
 
-from config.schema import Config
 from models.base.task import LossTerm, Scheduled, Task, Unit, Update
 from models.checkpoint.history import Position
 from models.training import processes
@@ -22,7 +21,7 @@ from models.training.observing.observer import Observer
 from models.training.observing.tracker import Meter, WindowReport
 from models.training.optimizers import WeightAverage, build_optimizer, learning_rate
 from models.training.processes import Interrupts
-from models.training.run import Run, log_start, open_run
+from models.training.run import Run, log_start
 from modules.layers.normalisation import refine_norms
 from utils.errors import InputError
 from utils.logging import get_logger
@@ -30,21 +29,13 @@ from utils.logging import get_logger
 _log = get_logger(__name__)
 
 
-def train(
-    config: Config,
-    name: str,
-    *,
-    resume: bool = False,
-    restart: bool = False,
-    init_from: str | None = None,
-) -> int | None:
-    """Trains an experiment, new or from its newest checkpoint; returns what `Trainer.fit` does."""
-    with open_run(config, name, resume=resume, restart=restart, init_from=init_from) as run:
-        trainer = Trainer(run)
-        if run.resumes is not None:
-            trainer.checkpointer.resume(run.resumes)
-        log_start(run)
-        return trainer.fit()
+def train(run: Run) -> int | None:
+    """Trains a run, new or from the checkpoint that it resumes; returns what `Trainer.fit` does."""
+    trainer = Trainer(run)
+    if run.resumes is not None:
+        trainer.checkpointer.resume(run.resumes)
+    log_start(run)
+    return trainer.fit()
 
 
 class Trainer:
@@ -84,9 +75,7 @@ class Trainer:
 
         The checkpoint comes before validation and scores: no signal, error or lack of memory in
         these can lose it. Weights or too many updates in a row that are not finite are an error.
-
-        Returns:
-            The signal that ended it, after a checkpoint was saved; None at the planned end.
+        Returns the signal that ended it, after a checkpoint was saved; None at the planned end.
         """
         run, position, accelerator = self.run, self.position, self.run.accelerator
         if isinstance(run.task, Scheduled):  # an interrupted run may have left a validation
@@ -205,14 +194,9 @@ class Updater:
 
     Losses are sums, divided by the valid elements of the whole window and of all processes, which
     are counted before the first backward pass; gradients are added up. So the same data in another
-    split of micro-batches and processes gives the same update.
-
-    Args:
-        max_norm: Largest gradient norm; 0: no clipping.
-        half: Scale losses dynamically, as fp16 needs.
-
-    Attributes:
-        scaler: Scales the losses; does nothing unless `half`.
+    split of micro-batches and processes gives the same update. The norm of each network's gradient
+    is clipped to `max_norm`; 0 means no clipping. The scaler scales the losses dynamically if
+    `half`, as fp16 needs, and does nothing otherwise.
     """
 
     def __init__(
@@ -308,10 +292,6 @@ class Updater:
 
 
 def weighted_mean(losses: Mapping[str, LossTerm], counts: Mapping[Unit, int]) -> Tensor:
-    """Computes the loss of a batch: the weighted sum of its terms, each divided by its count.
-
-    Args:
-        counts: Valid elements, by unit.
-    """
+    """Computes the weighted sum of the losses of a batch, each divided by its valid elements."""
     means = [term.weight * term.total / max(1, counts[term.per]) for term in losses.values()]
     return torch.stack(means).sum()

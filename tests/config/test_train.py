@@ -4,7 +4,7 @@ import pytest
 
 from config.train import AdamConfig, ScheduleConfig, TrainConfig
 from models.base.registry import load_config
-from models.training.folder import plain_config
+from models.training.run import plain_config
 
 SCHEDULE = ScheduleConfig(num_warmup=7, gamma=0.5, milestones=(3,))
 

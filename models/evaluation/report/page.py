@@ -230,9 +230,13 @@ def _render(path: Path, evaluation: Evaluation, data: Iterable[object], *, embed
     json_style = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
     environment.policies["json.dumps_kwargs"] = json_style
     script = "".join((_STATIC / name).read_text(encoding="utf-8") for name in _SCRIPTS)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    places = "data:" if embedded else "'self' file:"
     stream = environment.get_template("template.html").stream(
         **_variables(evaluation),
-        policy=_policy(script, embedded=embedded),
+        # this one script, and nothing from other places
+        policy=f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
+        f"img-src {places}; media-src {places}; base-uri 'none'; form-action 'none'",
         style=(_STATIC / "style.css").read_text(encoding="utf-8"),
         script=script,
         data=data,
@@ -284,13 +288,3 @@ def _breakable(name: str) -> "Markup":
     from markupsafe import Markup, escape
 
     return Markup("<wbr>").join(escape(part) for part in re.split(r"(?<=[_./-])", name))
-
-
-def _policy(script: str, *, embedded: bool) -> str:
-    """Returns the content security policy: this one script, and nothing from other places."""
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
-    places = "data:" if embedded else "'self' file:"
-    return (
-        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
-        f"img-src {places}; media-src {places}; base-uri 'none'; form-action 'none'"
-    )

@@ -43,12 +43,11 @@ class Observer:
 
         `train.score_seconds` keeps the wait far below their timeout.
         """
-        task, device, scores = self.run.task, self.run.accelerator.device, None
-        if self.run.scoring is not None:
-            with self.spoken_weights(), eval_mode(task.networks.values()):
-                scores = self.run.scoring.run(
-                    lambda batch: next(task.samples(send_to_device(batch, device)))
-                )
+        task, device, scoring = self.run.task, self.run.accelerator.device, self.run.scoring
+        if scoring is None:
+            return None
+        with self.spoken_weights(), eval_mode(task.networks.values()):
+            scores = scoring.run(lambda batch: next(task.samples(send_to_device(batch, device))))
         if scores is not None:
             self.run.tracker.log_scores(scores, step)
         return scores

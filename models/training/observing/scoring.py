@@ -31,7 +31,6 @@ _LONGEST = 3.0  # times the recording, plus a second; the rest of endless speech
 # Wrong or missing files and packages; training needs none of those that read and measure audio.
 _UNAVAILABLE = (InputError, UtteranceError, OSError, ImportError)
 
-
 # a batch of a validation utterance alone, and its recording, cut to the span of its features
 ValidationUtterance = tuple[TtsBatch | VocoderBatch, LabelledSpeech]
 Values = Mapping[str, MetricValue]  # by column

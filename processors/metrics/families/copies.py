@@ -99,22 +99,23 @@ def score_stoi(copy: Copy) -> MetricValue | None:
     10 kHz, where the recording is not silent: up to 1, which is a perfect copy. Above 0.9 nearly
     every word is understood.
     """
-    from pystoi import stoi
+    compare = functools.partial(stoi, sample_rate=copy.mel.sample_rate)
+    return value_of(_mean_over(_pieces(copy), compare))
 
-    rate = copy.mel.sample_rate
 
-    def correlation(wav: np.ndarray, wav_hat: np.ndarray) -> float | None:
-        if len(wav) < _STOI_SHORTEST_S * rate or not wav.any():
+def stoi(wav: np.ndarray, wav_hat: np.ndarray, sample_rate: int) -> float | None:
+    """Computes the intelligibility of a copy, (S,) each, at most 1; None for less than 0.4 s."""
+    from pystoi import stoi as reference_code
+
+    if len(wav) < _STOI_SHORTEST_S * sample_rate or not wav.any():
+        return None
+    with warnings.catch_warnings():
+        # pystoi warns and returns 1e-5 where too little speech is left
+        warnings.simplefilter("error", RuntimeWarning)
+        try:
+            return float(reference_code(wav, wav_hat, sample_rate))
+        except RuntimeWarning:
             return None
-        with warnings.catch_warnings():
-            # pystoi warns and returns 1e-5 where too little speech is left
-            warnings.simplefilter("error", RuntimeWarning)
-            try:
-                return float(stoi(wav, wav_hat, rate))
-            except RuntimeWarning:
-                return None
-
-    return value_of(_mean_over(_pieces(copy), correlation))
 
 
 def piece_spans(n_samples: int, hop_length: int) -> Iterator[slice]:

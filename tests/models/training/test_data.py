@@ -18,7 +18,6 @@ from models.checkpoint.loading import load_model
 from models.programs.benchmark.run import generated_config, known_models
 from models.synthesizer.synthesizer import Synthesizer
 from models.training.data import ProcessRank, collect_assets, load_data, windows
-from models.training.trainer import train
 from preprocessors.manifest import read_splits
 from processors.dataset.store import write_index
 from processors.extraction.fingerprint import Fingerprint, write_fingerprint
@@ -30,6 +29,7 @@ from tests.models.training.small_tasks import PREPROCESS, make_data, make_proces
 from tests.models.vocoder.small_hifigan import write_vocoder_config
 from tests.processors.mel_wavs import FRAMES, MEL, make_mel_wav_store
 from tests.processors.stores import write_finished, write_shard
+from tests.worlds.experiments import train_experiment
 from utils.errors import InputError
 
 FEW = (
@@ -57,7 +57,7 @@ def generated_config_of(tmp_path, model="fastspeech2", *overrides):
 )
 def test_a_model_trains_on_generated_data_and_its_loss_falls(model, tmp_path, caplog):
     with caplog.at_level(logging.INFO):
-        train(generated_config_of(tmp_path, model), "voice")
+        train_experiment(generated_config_of(tmp_path, model), "voice")
 
     losses = [float(number) for number in re.findall(r"validation loss (\d\S*)", caplog.text)]
     assert len(losses) == 4
@@ -69,14 +69,14 @@ def test_a_model_trains_on_generated_data_and_its_loss_falls(model, tmp_path, ca
 
 
 def test_the_card_says_that_the_data_was_generated(tmp_path):
-    train(generated_config_of(tmp_path, "freevgl", "train.max_steps=1"), "vocoder")
+    train_experiment(generated_config_of(tmp_path, "freevgl", "train.max_steps=1"), "vocoder")
     card = (tmp_path / "vocoder" / "README.md").read_text()
     assert "| data | generated (--synthetic), 4 utterances: its output is not speech |" in card
     assert "LJSpeech, licence" not in card
 
 
 def test_synthesis_warns_that_the_data_was_generated(tmp_path, caplog):
-    train(generated_config_of(tmp_path, "fastspeech2", "train.max_steps=1"), "voice")
+    train_experiment(generated_config_of(tmp_path, "fastspeech2", "train.max_steps=1"), "voice")
     Synthesizer(tmp_path / "voice", "griffin_lim")
     assert "was trained on generated data (--synthetic): its speech is noise" in caplog.text
 
@@ -115,10 +115,10 @@ def test_each_dataset_has_its_utterances_and_its_speaker(tmp_path):
 
 
 def test_resuming_on_other_data_is_refused(tmp_path):
-    train(generated_config_of(tmp_path, "freevgl", "train.max_steps=1"), "vocoder")
+    train_experiment(generated_config_of(tmp_path, "freevgl", "train.max_steps=1"), "vocoder")
     more = generated_config_of(tmp_path, "freevgl", "train.synthetic_utterances=5")
     with pytest.raises(InputError, match=r"synthetic_utterances was 4, is 5"):
-        train(more, "vocoder", resume=True)
+        train_experiment(more, "vocoder", resume=True)
 
 
 CPU = torch.device("cpu")

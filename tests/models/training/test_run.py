@@ -12,7 +12,7 @@ from models.base.registry import load_config
 from models.checkpoint.folders import fault_of, steps_of
 from models.checkpoint.loading import load_model
 from models.training import run as run_module
-from models.training.folder import shared_facts
+from models.training.run import shared_facts
 from processors.dataset.store import FeatureStore
 from tests.models.training import small_tasks
 from tests.models.training.small_tasks import make_processed, write_corpus, write_voice_config

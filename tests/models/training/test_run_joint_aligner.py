@@ -15,9 +15,9 @@ from models.checkpoint.loading import load_model
 from models.checkpoint.publish import export_experiment
 from models.teacher_forcing.durations import duration_finder, load_joint_aligner
 from models.training.data import ProcessRank, collect_assets, load_data
-from models.training.trainer import train
 from processors.dataset.store import FeatureStore
 from tests.models.training.small_tasks import make_processed, write_corpus, write_voice_config
+from tests.worlds.experiments import train_experiment
 from utils.errors import InputError
 
 LEARNED = "preprocess.aligner=learned"
@@ -38,7 +38,7 @@ def run(root, *overrides, name="voice", **flags):
     AcceleratorState._reset_state(reset_partial_state=True)
     path = write_voice_config(root, model=root.name)
     settings = [LEARNED, *SIZES, *SCHEDULE, *AVERAGED[root.name], *overrides]
-    return train(load_config(path, settings), name, **flags)
+    return train_experiment(load_config(path, settings), name, **flags)
 
 
 @pytest.fixture(scope="module", params=AVERAGED)
@@ -145,7 +145,7 @@ def test_weights_of_a_voice_without_an_aligner_leave_the_aligner_randomly_initia
     make_processed(root / "data" / "timed", speakers=("anna", "ben"))
     path = write_voice_config(root, "timed", root.name)
     timed = load_config(path, ["train.max_steps=1", *AVERAGED[root.name]])
-    train(timed, "timed")
+    train_experiment(timed, "timed")
     with caplog.at_level(logging.INFO):
         run(root, name="tuned", init_from=str(root / "ckpts/timed"))
     assert "initialised as without --init_from: network aligner" in caplog.text
@@ -158,7 +158,7 @@ def test_rows_of_the_aligner_are_matched_by_symbol_and_speaker(root, caplog):
     path = write_voice_config(root, "other", root.name)
     config = load_config(path, [LEARNED, *SIZES, *SCHEDULE, "train.max_steps=1"])
     with caplog.at_level(logging.INFO):
-        train(config, "cleo", init_from=str(root / "ckpts/voice"))
+        train_experiment(config, "cleo", init_from=str(root / "ckpts/voice"))
     assert "speaker_keys.weight: cleo" in caplog.text
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from models.base.registry import load_config
 from models.evaluation.evaluate import evaluate
 from models.evaluation.inputs.options import EvaluationOptions, inputs_of_config
 from models.evaluation.inputs.systems import read_texts
@@ -33,7 +34,7 @@ def page(tmp_path_factory):
     for id, wav in wavs.items():
         write_wav(folder / f"{id}.wav", wav, 22050)
     config = EGS / "tts" / "FlowSpeech" / "exp_config_demo.json"
-    inputs = inputs_of_config(config, [folder], [], CORPUS / "wavs")
+    inputs = inputs_of_config(load_config(config), [folder], CORPUS / "wavs")
     inputs = replace(inputs, texts=read_texts(CORPUS / "metadata.csv"))
     evaluation = evaluate(inputs, EvaluationOptions(("energy_rmse",), checks=CHECKS), 1)
     write_page(folder / "report.html", evaluation, n_jobs=1)
