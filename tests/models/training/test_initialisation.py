@@ -1,6 +1,7 @@
 import logging
 import shutil
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -27,11 +28,8 @@ OPTIONS = {
     "Matcha": ["model.speaker_size=4"],
 }
 
-
 # with the parts of a FastSpeech 2 that a FlowSpeech has
 LIKE_FLOWSPEECH = ("model.variance_predictor.own_encoder=true", "model.harmonics=true")
-
-
 BOTH = ("anna", "ben")
 
 
@@ -46,9 +44,11 @@ def trained(tmp_path_factory):
 
 @pytest.fixture(scope="module", params=VOICES)
 def every_trained(request, tmp_path_factory):
-    """One of each model."""
+    """One of each model, with its options."""
     folder = tmp_path_factory.mktemp(request.param)
-    return trained_voice(folder, model=request.param, speakers=BOTH, max_steps=2)
+    voice = voice_of(folder, BOTH, request.param)
+    shutil.copy(voice / "config.json", folder / "exp_config.json")
+    return voice
 
 
 def task_of(trained, *overrides, vocabulary=None, speakers=None, stats=None):
@@ -164,26 +164,23 @@ def test_a_new_speaker_begins_as_the_one_of_nearest_mean_f0(every_trained, f0_hz
 
 
 def test_tensors_of_other_shapes_are_refused_and_all_named(trained):
-    task, assets = task_of(trained, "model.transformer.conv_filter_size=12")
-
+    other = task_of(trained, "model.transformer.conv_filter_size=12")
     message = r"tensors of other shapes: .*weight is \(.*\) in that model"
     with pytest.raises(InputError, match=message):
-        initialise(task, assets, trained)
+        initialise(*other, trained)
 
 
 def test_tensors_of_only_one_model_are_listed(trained):
-    task, assets = task_of(trained, "model.transformer.n_decoder_layers=2")
-    transfer = initialise(task, assets, trained)
-
+    transfer = initialise(*task_of(trained, "model.transformer.n_decoder_layers=2"), trained)
     assert transfer.new
     assert all(name.startswith("decoder") for name in transfer.new)
     assert transfer.dropped == []
 
 
 def test_an_encoder_of_prosody_in_only_one_of_both_models_is_warned_of(trained, caplog):
-    other = trained.with_name("other")
-    own_encoder = "model.variance_predictor.own_encoder=true"
-    train_anew(trained.parents[1] / "exp_config.json", own_encoder, name="other")
+    other, own_encoder = trained.with_name("other"), "model.variance_predictor.own_encoder=true"
+    config, short = trained.parents[1] / "exp_config.json", "train.max_steps=1"
+    train_anew(config, own_encoder, short, name="other")
     parts = "duration_predictor, energy, pitch, prosody_encoder"
     for source, overrides, n in ((trained, [own_encoder], 1), (other, [], 1), (trained, [], 0)):
         caplog.clear()
@@ -204,16 +201,14 @@ def test_edges_of_bins_on_another_scale_are_not_copied(trained):
 
 def test_another_mel_definition_is_logged(trained, caplog):
     task, assets = task_of(trained)
-    other = replace(assets, mel=replace(assets.mel, padding="hifigan"))
     with caplog.at_level(logging.WARNING):
-        initialise(task, other, trained)
-
+        initialise(task, replace(assets, mel=replace(assets.mel, padding="hifigan")), trained)
     assert "another mel definition: padding centre and hifigan (source and this" in caplog.text
 
 
 def test_a_new_experiment_starts_from_the_old_weights(trained):
-    config = trained.parents[1] / "exp_config.json"
-    train_anew(config, "train.adam.lr=1e-9", name="tuned", init_from=str(trained))
+    config, still = trained.parents[1] / "exp_config.json", ("train.adam.lr=1e-9",)
+    train_anew(config, *still, "train.max_steps=1", name="tuned", init_from=str(trained))
     old, new = (load_model(path).network for path in (trained, trained.with_name("tuned")))
 
     for before, after in zip(old.parameters(), new.parameters(), strict=True):
@@ -235,7 +230,7 @@ def test_phones_that_the_old_model_was_trained_on_are_not_forgotten(trained):
     write_json(path, [*before, "OY1"])
     (old / "manifest.json").unlink()
     config = trained.parents[1] / "exp_config.json"
-    train_anew(config, name="remembering", init_from=str(old))
+    train_anew(config, "train.max_steps=1", name="remembering", init_from=str(old))
     assert set(read_json(trained.with_name("remembering") / path.name)) == {*before, "OY1"}
 
 
@@ -249,30 +244,42 @@ def add_speaker(root, voice, *overrides, speaker="cara", model="FastSpeech2", **
     make_processed(root / "data" / "mini", speakers=(speaker,))
     settings = (*OPTIONS[model], "train.trained=speakers", *overrides)
     flags["init_from"] = None if voice is None else str(voice)
-    config = write_voice_config(root, model=model, max_steps=3)
+    config = write_voice_config(root, model=model, max_steps=2)
     train_anew(config, *settings, name="extended", **flags)
     return root / "ckpts" / "extended"
 
 
-def speak(model, speaker):
-    ids = torch.tensor([[8, 9, 10, 11]])
-    return model.network.infer(ids, torch.tensor([4]), speaker_ids=torch.tensor([speaker])).mel
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory):
+    """Trains voices of a model and some speakers; returns them without and with cara, once each."""
+
+    @cache
+    def voices(model, speakers):
+        old = voice_of(tmp_path_factory.mktemp("old"), speakers, model)
+        return old, add_speaker(tmp_path_factory.mktemp("new"), old, model=model)
+
+    return voices
+
+
+def speak(model):
+    """The mel of each speaker, (M, T)."""
+    ids, lengths = torch.tensor([[8, 9, 10, 11]]), torch.tensor([4])
+    speakers = torch.arange(len(model.speakers))[:, None]
+    return [model.network.infer(ids, lengths, speaker_ids=n).mel[0] for n in speakers]
 
 
 @pytest.mark.parametrize(
     ("model", "speakers"),
     # a Matcha of one speaker has no channels for more
-    [*product(VOICES, [("anna", "ben")]), *product(["FastSpeech2", "FlowSpeech"], [("anna",)])],
+    [*product(VOICES, [BOTH]), *product(["FastSpeech2", "FlowSpeech"], [("anna",)])],
 )
-def test_other_speakers_stay_bit_equal_and_the_new_one_differs(tmp_path, model, speakers):
-    old = voice_of(tmp_path / "old", speakers, model)
-    new = add_speaker(tmp_path / "new", old, model=model)
-    before, after = load_model(old), load_model(new)
-
+def test_other_speakers_stay_bit_equal_and_the_new_one_differs(extended, model, speakers):
+    before, after = map(load_model, extended(model, speakers))
     assert [s.name for s in after.speakers] == [*speakers, "cara"]
-    for number in range(len(speakers)):
-        assert torch.equal(speak(before, number), speak(after, number))
-        assert not torch.equal(speak(after, number), speak(after, len(speakers)))
+    *others, cara = speak(after)
+    for mel, old_mel in zip(others, speak(before), strict=True):
+        assert torch.equal(mel, old_mel)
+        assert not torch.equal(mel, cara)
     start = after.network.speaker_embedding.weight[:-1].mean(dim=0)
     assert not torch.equal(after.network.speaker_embedding.weight[-1], start)  # it has learned
 
@@ -291,22 +298,19 @@ def test_speaker_embeddings_start_at_0_where_the_other_voice_has_one_speaker(tmp
     assert "2 speaker embeddings, which start at 0: speaker_embedding.weight: anna, " in caplog.text
 
 
-def test_statistics_of_the_new_speaker_are_those_of_the_data(tmp_path):
-    old = voice_of(tmp_path / "old", ("anna",))
-    after = load_model(add_speaker(tmp_path / "new", old))
-
+def test_statistics_of_the_new_speaker_are_those_of_the_data(extended):
+    after = load_model(extended("FastSpeech2", ("anna",))[1])
     means = [after.assets.stats.speakers[name].f0_phone.mean for name in ("anna", "cara")]
     assert after.network.pitch.norm.mean.tolist() == pytest.approx(means)
 
 
-def test_resumed_training_still_changes_only_the_new_speaker(tmp_path):
-    old = voice_of(tmp_path / "old", ("anna", "ben"))
-    add_speaker(tmp_path / "new", old)
-    longer = add_speaker(tmp_path / "new", None, "train.max_steps=5", resume=True)
+def test_resumed_training_still_changes_only_the_new_speaker(extended, tmp_path):
+    old, new = extended("FastSpeech2", BOTH)
+    shutil.copytree(new.parents[1], tmp_path, dirs_exist_ok=True)
+    longer = add_speaker(tmp_path, None, "train.max_steps=3", resume=True)
     before, after = load_model(old), load_model(longer)
-
-    assert after.step == 5
-    assert torch.equal(speak(before, 1), speak(after, 1))
+    assert after.step == 3
+    assert torch.equal(speak(before)[1], speak(after)[1])
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from accelerate.utils import DistributedType
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from models.base.registry import load_config
 from models.checkpoint.folders import fault_of, steps_of
@@ -34,6 +35,9 @@ def trained(tmp_path):
     """The same folder with the experiment `voice` after four updates."""
     trained_voice(tmp_path, speakers=("anna", "ben"))
     return tmp_path
+
+
+ONCE = "train.max_steps=1"
 
 
 def run(root, *overrides, name="voice", model="FastSpeech2", **flags):
@@ -65,8 +69,8 @@ def test_two_runs_of_one_name_at_a_time_are_refused(root):
     with locked(folder, ""), pytest.raises(InputError, match=message):
         run(root)
     assert [path.name for path in folder.iterdir()] == [".lock"]
-    run(root)
-    assert steps_of(folder / "checkpoints") == [2, 4]
+    run(root, ONCE)
+    assert steps_of(folder / "checkpoints") == [1]
 
 
 def test_the_model_card_describes_the_model(trained):
@@ -78,13 +82,13 @@ def test_the_model_card_describes_the_model(trained):
 
 
 def test_the_card_names_the_source_of_initial_weights_also_after_a_resume(trained):
-    run(trained, "train.max_steps=2", name="second", init_from=str(trained / "ckpts" / "voice"))
+    card = trained / "ckpts" / "second" / "README.md"
     row = "| initialised from | voice, 4 updates |"
-    assert row in (trained / "ckpts" / "second" / "README.md").read_text()
-    run(trained, name="second", resume=True)
-    card = (trained / "ckpts" / "second" / "README.md").read_text()
-    assert row in card
-    assert "for 4 updates" in card
+    run(trained, ONCE, name="second", init_from=str(trained / "ckpts" / "voice"))
+    assert row in card.read_text()
+    run(trained, "train.max_steps=2", name="second", resume=True)
+    assert row in card.read_text()
+    assert "for 2 updates" in card.read_text()
 
 
 def test_an_earlier_run_is_neither_overwritten_nor_continued_without_a_flag(trained):
@@ -93,13 +97,13 @@ def test_an_earlier_run_is_neither_overwritten_nor_continued_without_a_flag(trai
 
 
 def test_resume_continues_and_restart_starts_again(trained, caplog):
-    run(trained, "train.max_steps=6", resume=True)
+    run(trained, "train.max_steps=5", resume=True)
     checkpoints = trained / "ckpts" / "voice" / "checkpoints"
-    assert steps_of(checkpoints)[-1] == 6
+    assert steps_of(checkpoints)[-1] == 5
 
     with caplog.at_level(logging.WARNING):
-        run(trained, "train.max_steps=2", restart=True)
-    assert steps_of(checkpoints) == [2]
+        run(trained, ONCE, restart=True)
+    assert steps_of(checkpoints) == [1]
     assert "--restart: deleting the checkpoints (" in caplog.text
 
 
@@ -120,23 +124,20 @@ def test_resuming_does_not_need_the_statistics_of_the_data(trained):
 )
 def test_a_moving_average_is_resumed_and_is_what_another_run_starts_from(root, model, of_synthesis):
     averaged = ("train.optimizer=lamb", "train.ema_decay=0.5", "train.keep_milestones=[1]")
-    longer = (*averaged[:2], "train.keep_milestones=[1,5]", "train.max_steps=6")
-    run(root, *averaged, model=model)
+    longer = (*averaged[:2], "train.keep_milestones=[1,3]", "train.max_steps=4")
+    run(root, *averaged, "train.max_steps=2", model=model)
     run(root, *longer, *of_synthesis, model=model, resume=True)
     run(root, *longer, model=model, name="whole")
     folder = root / "ckpts" / "voice"
-    spoken = load_model(folder)
-    raw = load_model(folder, overrides=["inference.ema=false"])
+    spoken, raw = load_model(folder), load_model(folder, overrides=["inference.ema=false"])
     assert steps_of(folder / "checkpoints")[0] == 1
-    assert fault_of(folder / "checkpoints" / "step-00000005") == ""
+    assert fault_of(folder / "checkpoints" / "step-00000003") == ""
     card = (folder / "README.md").read_text()
     assert "| weights | moving average over the updates, decay 0.5 |" in card
-
     same = load_model(root / "ckpts" / "whole").network.state_dict()
     assert all(torch.equal(same[name], t) for name, t in spoken.network.state_dict().items())
 
-    still = ("train.adam.lr=0", "train.max_steps=1")
-    run(root, *still, model=model, name="second", init_from=str(folder))
+    run(root, "train.adam.lr=0", ONCE, model=model, name="second", init_from=str(folder))
     embedding = "encoder." * (model == "Matcha") + "phone_embedding.weight"
     initial = load_model(root / "ckpts" / "second").network.get_parameter(embedding)
     assert torch.equal(initial, spoken.network.get_parameter(embedding))
@@ -182,21 +183,21 @@ def test_resuming_from_broken_checkpoints_only_is_refused(trained):
 
 
 def test_a_damaged_newest_checkpoint_costs_the_updates_since_the_one_before(root, caplog):
-    one = ("train.keep_last=1", "train.save_steps=1", "train.valid_steps=0")
-    run(root, *one)
+    two = ("train.keep_last=1", "train.save_steps=1", "train.valid_steps=0", "train.max_steps=2")
+    run(root, *two)
     checkpoints = root / "ckpts" / "voice" / "checkpoints"
-    path = checkpoints / "step-00000004" / "model.safetensors"
+    path = checkpoints / "step-00000002" / "model.safetensors"
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
     with caplog.at_level(logging.INFO):
-        run(root, *one, resume=True)
+        run(root, *two, resume=True)
 
-    fault = "step-00000004 is not used: model.safetensors has changed since it was written"
+    fault = "step-00000002 is not used: model.safetensors has changed since it was written"
     assert fault in caplog.text
-    assert f"resumed from {checkpoints / 'step-00000003'}" in caplog.messages
-    assert steps_of(checkpoints) == [3, 4]
+    assert f"resumed from {checkpoints / 'step-00000001'}" in caplog.messages
+    assert steps_of(checkpoints) == [1, 2]
     assert path.read_bytes() == whole
-    assert (checkpoints / "step-00000004.damaged" / path.name).read_bytes() == whole[:-1]
+    assert (checkpoints / "step-00000002.damaged" / path.name).read_bytes() == whole[:-1]
 
 
 def test_a_damaged_history_is_named(trained):
@@ -223,7 +224,7 @@ def test_half_precision_is_refused_on_a_cpu(root, monkeypatch):
 @pytest.mark.parametrize("is_fast", [False, True])
 def test_bf16_trains_on_a_cpu_that_need_not_have_it(root, monkeypatch, caplog, is_fast):
     monkeypatch.setattr("torch.cpu._is_avx512_bf16_supported", lambda: is_fast)
-    run(root, "train.mixed_precision=bf16")
+    run(root, "train.mixed_precision=bf16", ONCE)
 
     assert (root / "ckpts" / "voice" / "checkpoints").is_dir()
     assert ("take ten times as long" in caplog.text) == (not is_fast)
@@ -233,7 +234,7 @@ def test_bf16_trains_on_a_cpu_that_need_not_have_it(root, monkeypatch, caplog, i
 def test_auto_trains_in_bf16_where_the_cpu_has_it(root, monkeypatch, caplog, is_fast, precision):
     monkeypatch.setattr("torch.cpu._is_avx512_bf16_supported", lambda: is_fast)
     caplog.set_level("INFO")
-    run(root, "train.mixed_precision=auto")
+    run(root, "train.mixed_precision=auto", ONCE)
 
     assert f"an epoch, cpu, {precision};" in caplog.text
 
@@ -246,17 +247,15 @@ def test_a_tracker_that_is_not_installed_is_an_error(root, monkeypatch):
 
 
 def test_tensorboard_gets_curves_figures_and_audio(root):
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    run(root, "train.tracker=tensorboard", "train.valid_samples=1", "train.log_steps=1")
-    run(root, "train.tracker=tensorboard", "train.max_steps=6", "train.log_steps=1", resume=True)
-    events = EventAccumulator(str(root / "ckpts" / "voice" / "log"))
-    events.Reload()
+    logged = ("train.tracker=tensorboard", "train.log_steps=1")
+    run(root, *logged, "train.valid_samples=1", "train.max_steps=2")
+    run(root, *logged, "train.max_steps=3", resume=True)
+    events = EventAccumulator(str(root / "ckpts" / "voice" / "log")).Reload()
     tags = events.Tags()
 
     assert {"train/mel", "train/lr", "train/frames_per_s", "valid/loss"} < set(tags["scalars"])
     assert "train/grad_norm/model" in tags["scalars"]
-    assert [event.step for event in events.Scalars("train/mel")] == [1, 2, 3, 4, 5, 6]
+    assert [event.step for event in events.Scalars("train/mel")] == [1, 2, 3]
     assert tags["images"] == ["samples/utt-010/mel"]
     assert tags["audio"] == ["samples/utt-010/synthesised"]
     assert events.Audio("samples/utt-010/synthesised")[0].sample_rate == 8000
@@ -281,19 +280,16 @@ def test_the_log_has_the_run_its_configuration_and_the_global_batch(root, caplog
 
 
 def test_scores_are_logged_to_tensorboard_and_in_the_card(root, caplog):
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
     write_corpus(root, FeatureStore(root / "data" / "mini"))
-    scores = ("train.score_steps=2", 'train.score_metrics=["mcd","duration_rmse"]')
+    scores = ("train.score_steps=1", 'train.score_metrics=["mcd","duration_rmse"]')
     with caplog.at_level(logging.INFO):
-        run(root, "train.tracker=tensorboard", *scores)
-    events = EventAccumulator(str(root / "ckpts" / "voice" / "log"))
-    events.Reload()
+        run(root, "train.tracker=tensorboard", "train.max_steps=2", *scores)
+    events = EventAccumulator(str(root / "ckpts" / "voice" / "log")).Reload()
 
-    line = "scores every 2 updates, 10 s at most: mcd, duration_rmse of 2 validation utterances"
+    line = "scores every 1 updates, 10 s at most: mcd, duration_rmse of 2 validation utterances"
     assert line in caplog.messages
     for name in ("mcd", "duration_rmse", "utterances"):
-        assert [event.step for event in events.Scalars(f"score/{name}")] == [2, 4], name
+        assert [event.step for event in events.Scalars(f"score/{name}")] == [1, 2], name
     assert events.Scalars("score/utterances")[0].value == 2
     assert "score/mcd" in (root / "ckpts" / "voice" / "README.md").read_text()
 
@@ -301,9 +297,8 @@ def test_scores_are_logged_to_tensorboard_and_in_the_card(root, caplog):
 def test_a_slow_run_on_a_cpu_shows_the_time_left(root, caplog, monkeypatch):
     monkeypatch.setattr("models.training.observing.tracker._LONGEST_WAIT_S", 0)
     with caplog.at_level(logging.INFO):
-        run(root)
-    left = [line for line in caplog.messages if line.endswith(" left")]
-    assert len(left) == 4
+        run(root, "train.max_steps=2")
+    assert len([line for line in caplog.messages if line.endswith(" left")]) == 2
 
 
 def test_a_metric_that_does_not_exist_is_refused_before_any_work(root):
@@ -316,10 +311,9 @@ def test_without_the_corpus_training_runs_without_scores(root, caplog):
     write_corpus(root, FeatureStore(root / "data" / "mini"))
     shutil.rmtree(root / "corpus")
     with caplog.at_level(logging.INFO):
-        assert run(root, "train.score_steps=2") is None
-    (root / "data" / "mini" / "manifest.jsonl").unlink()
-    with caplog.at_level(logging.INFO):
-        assert run(root, "train.score_steps=2", name="second") is None
+        assert run(root, "train.score_steps=2", ONCE) is None
+        (root / "data" / "mini" / "manifest.jsonl").unlink()
+        assert run(root, "train.score_steps=2", ONCE, name="second") is None
 
     lines = [line for line in caplog.messages if "score" in line]
     assert len(lines) == 2

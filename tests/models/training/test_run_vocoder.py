@@ -7,6 +7,7 @@ import re
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from models.base.assets import Assets
 from models.checkpoint.loading import load_model
@@ -30,8 +31,8 @@ def trained(tmp_path):
     return tmp_path
 
 
-def run(root, *overrides, name="voice", **flags):
-    train_anew(write_vocoder_config(root, max_steps=2), *overrides, name=name, **flags)
+def run(root, *overrides, name="voice", max_steps=1, **flags):
+    train_anew(write_vocoder_config(root, max_steps=max_steps), *overrides, name=name, **flags)
     return root / "ckpts" / name
 
 
@@ -42,12 +43,8 @@ def tensors_of(folder):
 
 
 def test_a_vocoder_becomes_an_experiment_with_curves_audio_and_figures(root):
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
     folder = run(root, "train.tracker=tensorboard", "train.valid_samples=1", "train.log_steps=1")
-    events = EventAccumulator(str(folder / "log"))
-    events.Reload()
-    tags = events.Tags()
+    tags = EventAccumulator(str(folder / "log")).Reload().Tags()
 
     curves = {"valid/mel_l1", "valid/stft", "train/disc_fake", "train/frames_per_s"}
     assert curves < set(tags["scalars"])
@@ -72,7 +69,7 @@ def test_half_precision_trains_both_networks_on_a_cpu(root):
 def test_resynthesis_is_scored_and_the_card_has_the_scores(root, caplog):
     metrics = 'train.score_metrics=["mel_l1","mcd"]'
     with caplog.at_level(logging.INFO):
-        folder = run(root, "train.score_steps=1", metrics)
+        folder = run(root, "train.score_steps=1", metrics, max_steps=2)
     assert " segments in " in caplog.text
     lines = [line for line in caplog.messages if "scores of 2 utterances: mel_l1 " in line]
     card = (folder / "README.md").read_text()
