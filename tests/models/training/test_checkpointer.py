@@ -82,7 +82,6 @@ def test_a_resumed_run_is_bit_equal_to_an_uninterrupted_one(store, whole, tmp_pa
     run(store, tmp_path / "parts", max_steps=stop)
     random.seed(99)
     parts = run(store, tmp_path / "parts", resume=True)
-
     assert parts == whole
 
 
@@ -90,7 +89,6 @@ def test_a_resumed_run_restarts_neither_average_nor_warm_up(store, tmp_path):
     whole = run(store, tmp_path / "whole", valid_steps=3, **AVERAGED)
     run(store, tmp_path / "parts", max_steps=4, valid_steps=3, **AVERAGED)
     parts = run(store, tmp_path / "parts", resume=True, valid_steps=3, **AVERAGED)
-
     assert parts[:3] == whole[:3]
     assert whole[0]["average.mel.weight"] != whole[0]["model.mel.weight"]
 
@@ -98,7 +96,6 @@ def test_a_resumed_run_restarts_neither_average_nor_warm_up(store, tmp_path):
 def test_resuming_is_bit_equal_with_worker_processes(store, whole, tmp_path):
     workers = {"dataloader": DataLoaderConfig(num_worker=1)}
     run(store, tmp_path / "parts", max_steps=5, **workers)
-
     assert run(store, tmp_path / "parts", resume=True, **workers) == whole
 
 
@@ -117,7 +114,6 @@ def test_resuming_is_bit_equal_with_accumulation_and_two_networks(store, tmp_pat
 @pytest.mark.parametrize("changes", [{}, AVERAGED])
 def test_validation_between_updates_does_not_change_the_run(store, tmp_path, changes):
     weights, *_ = run(store, tmp_path / "whole", **changes)
-
     assert run(store, tmp_path / "validated", valid_steps=2, **changes)[0] == weights
 
 
@@ -145,7 +141,6 @@ def test_scores_between_updates_do_not_change_the_run(store, tmp_path):
     plain = run(store, tmp_path / "plain", Rambling(dropout=0.3))
     scoring = scoring_of(store)
     scored = run(store, tmp_path / "run", Rambling(dropout=0.3), scoring=scoring, score_steps=2)
-
     assert scored == plain
     assert scoring.utterances  # nothing failed
 
@@ -163,7 +158,6 @@ def test_the_best_loss_survives(store, tmp_path):
     run(store, tmp_path / "run", max_steps=4, valid_steps=2)
     trainer = make_trainer(store, tmp_path / "run", options(), TinyTask(dropout=0.3))
     trainer.checkpointer.resume(latest_checkpoint(tmp_path / "run"))
-
     assert trainer.position.best is not None
     assert trainer.position.best_step in (2, 4)
 
@@ -173,7 +167,6 @@ def test_other_batches_restart_the_epoch_with_a_warning(store, tmp_path, caplog)
     trainer = make_trainer(store, tmp_path / "run", options(batch_size=2), TinyTask(dropout=0.3))
     with caplog.at_level(logging.WARNING):
         trainer.checkpointer.resume(latest_checkpoint(tmp_path / "run"))
-
     assert trainer.position.batch == 0
     assert trainer.position.step == 4
     assert "begins again" in caplog.text
@@ -184,7 +177,6 @@ def test_weights_of_another_model_are_refused(store, tmp_path):
     task = TinyTask()
     task.networks["model"].mel = torch.nn.Linear(6, 9)
     trainer = make_trainer(store, tmp_path / "run", options(), task)
-
     message = r"saved by another model than that of this config .*size mismatch"
     with pytest.raises(InputError, match=message):
         trainer.checkpointer.resume(latest_checkpoint(tmp_path / "run"))
@@ -210,7 +202,6 @@ def test_a_damaged_state_is_an_error_that_names_it(store, tmp_path, name, conten
     whole = (checkpoint / name).read_bytes()
     (checkpoint / "measured.json").unlink()  # as of a run that was stopped before validation
     (checkpoint / name).write_bytes(whole[: len(whole) // 2] if content is None else content)
-
     with pytest.raises(InputError, match=message):
         trainer.checkpointer.resume(checkpoint)
 
@@ -231,7 +222,6 @@ def test_restored_generators_give_the_same_numbers():
     states = random_states()
     first = [random.random(), np.random.rand(), torch.rand(2).tolist()]  # noqa: NPY002
     restore_random_states(states)
-
     assert [random.random(), np.random.rand(), torch.rand(2).tolist()] == first  # noqa: NPY002
 
 
@@ -277,7 +267,6 @@ def test_a_killed_run_resumes_bit_equal_to_an_uninterrupted_one(store, tmp_path,
     assert interrupted(store, tmp_path / "parts", signal.SIGKILL, **changes) == -signal.SIGKILL
     end = steps_of(tmp_path / "parts")[-1] + 3
     parts = run(store, tmp_path / "parts", resume=True, max_steps=end, **changes)
-
     assert parts == run(store, tmp_path / "whole", max_steps=end, **changes)
 
 
@@ -287,7 +276,6 @@ def test_an_interrupted_run_saves_and_resumes_bit_equal(store, tmp_path, number)
     assert interrupted(store, tmp_path / "parts", number, n_workers=1) == 128 + number
     end = steps_of(tmp_path / "parts")[-1] + 3
     parts = run(store, tmp_path / "parts", resume=True, max_steps=end)
-
     assert parts == run(store, tmp_path / "whole", max_steps=end)
 
 
@@ -324,7 +312,6 @@ def test_the_end_of_the_process_in_the_last_scoring_costs_no_weights(
     before = {path.name: path.stat().st_mtime_ns for path in checkpoint.iterdir()}
     scored = []
     scoring = SimpleNamespace(run=scored.append)
-
     assert run(store, tmp_path / "parts", resume=True, scoring=scoring) == whole
     assert len(scored) == (1 if number == signal.SIGKILL else 0)
     after = {path.name: path.stat().st_mtime_ns for path in checkpoint.iterdir()}

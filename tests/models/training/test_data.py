@@ -132,7 +132,6 @@ def test_assets_come_from_all_datasets(tmp_path):
     make_processed(tmp_path / "data" / "mini", speakers=("zoe",))
     make_processed(tmp_path / "data" / "more", speakers=("anna", "zoe"))
     assets = collect_assets(config_of(tmp_path, 'dataset=["mini", "more"]'))
-
     assert [speaker.name for speaker in assets.speakers] == ["anna", "zoe"]
     assert assets.stats.speakers.keys() == {"anna", "zoe"}
     one = collect_assets(config_of(tmp_path)).stats.speakers["zoe"]
@@ -159,7 +158,6 @@ def test_the_vocabulary_with_a_lexicon_is_arpabet_and_other_phones_of_the_data(t
     path = tmp_path / "data" / "mini" / "phones.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"XX": 2, "QQ": 1}))
     vocabulary = collect_assets(config_of(tmp_path)).vocabulary
-
     assert vocabulary.symbols == (*arpabet_vocabulary().symbols, "QQ", "XX")
 
 
@@ -168,7 +166,6 @@ def test_the_vocabulary_with_espeak_is_the_phones_of_the_data(tmp_path):
     path = tmp_path / "data" / "mini" / "phones.json"
     path.write_text(json.dumps({"ə": 2, "a": 1, "<.>": 3}))
     config = config_of(tmp_path, "preprocess.text.phone_extractor=espeak")
-
     assert collect_assets(config).vocabulary.symbols == (*MARKS, "a", "ə")
 
 
@@ -190,7 +187,6 @@ def test_the_trained_phones_are_those_of_the_training_split(tmp_path):
 
 def test_features_of_another_mel_are_refused(tmp_path):
     make_processed(tmp_path / "data" / "mini")
-
     with pytest.raises(InputError, match=r"f_max 4000\.0 and 3000"):
         collect_assets(config_of(tmp_path, "preprocess.f_max=3000"))
 
@@ -204,7 +200,6 @@ def test_a_faulty_utterance_is_named_in_one_line(tmp_path, n_workers):
     write_index(tmp_path, write_shard(shard, broken, PREPROCESS.mel))
     config = train_config(dataloader=DataLoaderConfig(num_worker=n_workers))
     data = make_data(small_tasks.FeatureStore(tmp_path), config)
-
     with pytest.raises(InputError, match=r"^utt-003: durations sum to \d+ .*; run stage 1 again$"):
         list(windows(data.train, 1))
 
@@ -220,7 +215,6 @@ def test_the_error_of_a_batch_keeps_its_text_and_its_class(tmp_path, n_workers):
     data.train.dataset.collator = _refuse
     with pytest.raises(InputError) as caught:
         list(windows(data.train, 1))
-
     assert str(caught.value) == "a.wav: InputError: of a decoder\nin two lines"
 
 
@@ -230,7 +224,6 @@ def test_no_more_loader_processes_are_started_than_there_are_cores(tmp_path, mon
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # PyTorch's, of more processes than cores
         data = make_data(make_processed(tmp_path), config)
-
     assert data.train.num_workers == 1
 
 
@@ -239,13 +232,11 @@ def test_processes_share_the_validation_utterances(tmp_path):
     config = train_config(batch_size=1)
     shares = [make_data(store, config, ProcessRank(rank, 3)).valid for rank in range(3)]
     ids = [id for share in shares for batch in share for id in batch.ids]
-
     assert sorted(ids) == [f"utt-{i:03d}" for i in range(10, 14)]
 
 
 def test_samples_are_the_first_validation_utterances(tmp_path):
     store = make_processed(tmp_path)
-
     assert make_data(store, train_config(valid_samples=2)).samples.ids == ("utt-010", "utt-011")
     assert make_data(store, train_config(valid_samples=0)).samples is None
 
@@ -254,7 +245,6 @@ def test_loading_draws_nothing_from_the_global_generator(tmp_path):
     data = make_data(make_processed(tmp_path), train_config(crop_phones=2))
     before = torch.get_rng_state()
     list(data.train)
-
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -262,7 +252,6 @@ def test_the_fingerprint_is_that_of_the_batches(tmp_path):
     store = make_processed(tmp_path)
     config = train_config()
     plan = make_data(store, config).plan
-
     assert make_data(store, replace(config, max_steps=99, log_steps=1)).plan == plan
     assert make_data(store, replace(config, batch_size=4)).plan != plan
     assert make_data(store, config, ProcessRank(1, 2)).plan != plan

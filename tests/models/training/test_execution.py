@@ -128,7 +128,6 @@ def test_a_profiled_run_has_a_trace_and_a_table_and_the_same_weights(store, tmp_
     trace = json.loads((folder / "trace.json").read_text())
     names = [event.get("name") for event in trace["traceEvents"]]
     table = (folder / "operations.txt").read_text()
-
     assert all(torch.equal(weights[name], plain[name]) for name in plain)
     assert not other.exists()
     steps = [name for name in names if name.startswith("ProfilerStep")]
@@ -143,7 +142,6 @@ def test_a_profiled_run_has_a_trace_and_a_table_and_the_same_weights(store, tmp_
 def test_a_run_that_ends_early_writes_what_it_has(store, tmp_path, caplog):
     with caplog.at_level(logging.INFO):
         folder, _ = train_profiled(store, tmp_path, (3, 9))
-
     assert (folder / "trace.json").exists()
     assert f"profile in {folder}" in caplog.text
 
@@ -151,5 +149,4 @@ def test_a_run_that_ends_early_writes_what_it_has(store, tmp_path, caplog):
 def test_without_steps_nothing_is_recorded(tmp_path):
     with profiled((), tmp_path, torch.device("cpu")) as end_update:
         end_update()
-
     assert list(tmp_path.iterdir()) == []

@@ -65,7 +65,6 @@ def test_every_tensor_of_the_same_model_is_copied(every_trained):
     task, assets = task_of(every_trained)
     transfer = initialise(task, assets, every_trained)
     source = load_model(every_trained).network.state_dict()
-
     assert all(torch.equal(t, source[n]) for n, t in task.networks["model"].state_dict().items())
     assert (transfer.new, transfer.dropped) == ([], [])
 
@@ -81,7 +80,6 @@ def test_what_a_fastspeech_2_shares_with_a_flowspeech_is_copied(tmp_path, caplog
         transfer = initialise(task, assets, trained)
     source, copied = load_model(trained).network.state_dict(), network.state_dict()
     own = {name for name in copied if name.startswith(("estimator.", "prior."))}
-
     assert set(transfer.new) == own | {"pitch.edges"}  # of its bins, which are linear
     dropped = {name.split(".")[0] for name in transfer.dropped}
     assert dropped == {"decoder", "mel_linear", "harmonics", "pitch"}
@@ -103,7 +101,6 @@ def test_rows_of_phones_are_matched_by_symbol(every_trained, caplog):
         transfer = initialise(task, assets, every_trained)
     copied, old = task.networks["model"].state_dict(), source.network.state_dict()
     names = tensors_of(source.network, PhoneEmbedding)
-
     assert any(name.endswith("phone_embedding.weight") for name in names)
     for name in names:
         assert torch.equal(copied[name][2], old[name][len(symbols) - 1])
@@ -123,7 +120,6 @@ def test_phones_of_another_set_begin_as_the_nearest_ones(every_trained):
     transfer = initialise(task, assets, every_trained)
     copied, old = task.networks["model"].state_dict(), source.network.state_dict()
     names = tensors_of(source.network, PhoneEmbedding)
-
     assert "Z" not in source.assets.known_phones  # S is what was trained
     for name in names:
         assert torch.equal(copied[name][8], old[name][symbols.index("AA1")])
@@ -138,7 +134,6 @@ def test_rows_of_speakers_are_matched_by_name(every_trained):
     task, assets = task_of(every_trained, speakers=("ben", "anna"))
     initialise(task, assets, every_trained)
     network = task.networks["model"]
-
     assert torch.equal(network.speaker_embedding.weight, source.speaker_embedding.weight.flip(0))
     if "pitch" in network.controls:
         assert torch.equal(network.pitch.norm.mean, source.pitch.norm.mean.flip(0))
@@ -158,7 +153,6 @@ def test_a_new_speaker_begins_as_the_one_of_nearest_mean_f0(every_trained, f0_hz
     task, assets = task_of(voice, speakers=("cara", "ben"), stats=CorpusStats(with_f0))
     transfer = initialise(task, assets, voice)
     rows = task.networks["model"].speaker_embedding.weight
-
     assert torch.equal(rows[0], source.network.speaker_embedding.weight[nearest])
     assert f"speaker_embedding.weight: cara={('anna', 'ben')[nearest]}" in transfer.similar
 
@@ -194,7 +188,6 @@ def test_edges_of_bins_on_another_scale_are_not_copied(trained):
     task, assets = task_of(trained, "model.variance_embedding.pitch_quantization=log")
     fresh = task.networks["model"].pitch.edges.clone()
     transfer = initialise(task, assets, trained)
-
     assert torch.equal(task.networks["model"].pitch.edges, fresh)
     assert (transfer.new, transfer.dropped) == (["pitch.edges"], ["pitch.edges"])
 
@@ -291,7 +284,6 @@ def test_speaker_embeddings_start_at_0_where_the_other_voice_has_one_speaker(tmp
     task, assets = task_of(voice, *OPTIONS["FastSpeech2"], speakers=("anna", "cara"), stats=both)
     with caplog.at_level(logging.INFO):
         transfer = initialise(task, assets, voice)
-
     assert not task.networks["model"].speaker_embedding.weight.any()
     assert transfer.at_0 == [f"speaker_embedding.weight: {name}" for name in ("anna", "cara")]
     assert not any("speaker_embedding" in name for name in transfer.new)

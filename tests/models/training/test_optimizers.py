@@ -21,7 +21,6 @@ def test_the_optimizer_has_the_config_and_leaves_frozen_parameters_out(name, kin
     config = train_config(optimizer=name, adam=adam)
     optimizer = build_optimizer(network, config)
     (group,) = optimizer.param_groups
-
     assert type(optimizer) is kind
     assert group["params"] == [network.weight]
     assert (group["lr"], group["betas"], group["eps"]) == (0.1, (0.8, 0.9), 1e-6)
@@ -74,7 +73,6 @@ def test_without_a_gradient_adamw_shrinks_weights_only():
 def test_without_weight_decay_there_is_one_group():
     network = EveryKind()
     (group,) = build_optimizer(network, train_config()).param_groups
-
     assert group["params"] == list(network.parameters())
 
 
@@ -175,7 +173,6 @@ def test_a_tensor_whose_update_is_zero_stays():
     parameter.grad = torch.zeros_like(parameter)
     before = parameter.detach().clone()
     Lamb([parameter], **SETTINGS | {"weight_decay": 0.0}).step()
-
     assert torch.equal(parameter, before)
 
 
@@ -186,7 +183,6 @@ def test_a_parameter_without_a_gradient_stays():
     optimizer.step()
     trained.grad = torch.ones_like(trained)
     optimizer.step()
-
     assert torch.equal(idle, before)
     assert set(optimizer.state) == {trained}
 
@@ -199,7 +195,6 @@ def test_a_restored_state_continues_bit_for_bit():
     second = Lamb(parts, **SETTINGS | {"lr": 9.0})
     second.load_state_dict(first.state_dict())
     take_steps(second, parts, range(3, 5))
-
     assert numbers(parts) == numbers(whole)
 
 
@@ -220,7 +215,6 @@ def test_each_group_has_its_own_weight_decay():
     groups = [{"params": apart[:1]}, {"params": apart[1:], "weight_decay": 0.0}]
     take_steps(Lamb(groups, **settings), apart, range(2))
     take_steps(Lamb(same, **settings), same, range(2))
-
     assert torch.equal(apart[0], same[0])
     assert not torch.equal(apart[1], same[1])
 
@@ -234,7 +228,6 @@ def rate(update, epoch=0, last=100, *, scheduler, **schedule):
 def test_noam_rises_linearly_and_falls_with_the_square_root():
     # Amphion's peak: 0.0625 * 4000 ** -0.5
     config = train_config(adam=AdamConfig(lr=0.0625), scheduler="NoamLR")
-
     assert learning_rate(config, 4000, 0, 0) == pytest.approx(9.88e-4, rel=1e-3)
     assert learning_rate(config, 1000, 0, 0) == pytest.approx(9.88e-4 / 4, rel=1e-3)
     assert learning_rate(config, 16000, 0, 0) == pytest.approx(9.88e-4 / 2, rel=1e-3)
@@ -264,7 +257,6 @@ def test_polynomial_falls_to_its_end(power):
     schedule = ScheduleConfig(num_warmup=4000, decay_steps=196_000, end_lr=5e-5, power=power)
     config = train_config(adam=AdamConfig(lr=1e-3), scheduler="polynomial", lr_scheduler=schedule)
     at = {u: learning_rate(config, u, 0, 300_000) for u in (1000, 4000, 102_000, 200_000, 250_000)}
-
     assert at[1000] == pytest.approx(2.5e-4)
     assert at[4000] == pytest.approx(1e-3)
     assert at[102_000] == pytest.approx(5e-5 + 9.5e-4 * 0.5**power)
@@ -373,7 +365,6 @@ def test_the_average_forgets_the_initial_weights_long_before_a_thousand_updates(
     for n_updates in range(1, 501):
         average.update(n_updates)
         shares.append(average.state_dict()["weight"].item())
-
     assert shares[0] == pytest.approx(2 / 11)
     assert shares[9] == pytest.approx(math.prod((1 + n) / (10 + n) for n in range(1, 11)))
     assert shares[9] < 1e-4
@@ -387,7 +378,6 @@ def test_without_a_warm_up_the_average_keeps_a_share_of_the_initial_weights():
     nn.init.zeros_(layer.weight)
     for n_updates in range(1, 101):
         average.update(n_updates)
-
     assert average.state_dict()["weight"].item() == pytest.approx(0.99**100, rel=1e-4)
 
 
@@ -400,7 +390,6 @@ def test_the_network_has_the_average_within_a_block_and_its_own_weights_afterwar
     with average.in_network():
         assert torch.equal(network[0].weight, average.state_dict()["0.weight"])
         network[1].running_mean.fill_(9)
-
     assert all(torch.equal(own[name], t) for name, t in network.state_dict().items())
     assert torch.equal(average.state_dict()["0.weight"], own["0.weight"] - 0.5)
     assert not (average.state_dict()["1.running_mean"] == 9).any()
@@ -414,12 +403,10 @@ def test_a_restored_average_continues():
     second.load_state_dict({name: t.clone() for name, t in first.state_dict().items()})
     for average in (first, second):
         average.update(2)
-
     assert all(torch.equal(first.state_dict()[n], t) for n, t in second.state_dict().items())
 
 
 def test_the_average_of_another_network_is_refused():
     average = WeightAverage(make_network(), decay=0.9)
-
     with pytest.raises(ValueError, match=r"missing: 1\.weight.* shape: 0\.weight \(4, 2\)"):
         average.load_state_dict(nn.Sequential(nn.Linear(2, 4)).state_dict())

@@ -55,7 +55,6 @@ def files_on_the_way(tmp_path) -> dict[str, list[str]]:
 
 def test_seven_files_lie_between_the_script_and_the_loss(tmp_path):
     roads = files_on_the_way(tmp_path)
-
     assert roads["loss"] == [
         "egs/tts/FastSpeech2/run.sh",
         "egs/_shared/python.sh",

@@ -49,7 +49,6 @@ def test_an_experiment_is_self_contained(root, monkeypatch):
     run(root)
     folder = root / "ckpts" / "voice"
     config = json.loads((folder / "config.json").read_text())
-
     assert {path.name for path in folder.iterdir()} == {
         *("config.json", "audio.json", "vocabulary.json", "speakers.json", "stats.json"),
         "trained_phones.json",
@@ -110,7 +109,6 @@ def test_resume_continues_and_restart_starts_again(trained, caplog):
 def test_resuming_does_not_need_the_statistics_of_the_data(trained):
     for name in ("stats.json", "phones.json", "speakers.json"):
         (trained / "data" / "mini" / name).unlink()
-
     assert run(trained, "train.max_steps=5", resume=True) is None
 
 
@@ -177,7 +175,6 @@ def test_initial_weights_that_are_not_there_leave_no_folder(root):
 def test_resuming_from_broken_checkpoints_only_is_refused(trained):
     for path in (trained / "ckpts" / "voice" / "checkpoints").iterdir():
         (path / "model.safetensors").write_bytes(b"")
-
     with pytest.raises(InputError, match="no whole checkpoint in it"):
         run(trained, resume=True)
 
@@ -202,21 +199,18 @@ def test_a_damaged_newest_checkpoint_costs_the_updates_since_the_one_before(root
 
 def test_a_damaged_history_is_named(trained):
     (trained / "ckpts" / "voice" / "history.json").write_text("{")
-
     with pytest.raises(InputError, match=r"history\.json: not JSON"):
         run(trained, "train.max_steps=5", resume=True)
 
 
 def test_training_needs_what_stage_1_writes(root):
     shutil.rmtree(root / "data")
-
     with pytest.raises(InputError, match="run it"):
         run(root)
 
 
 def test_half_precision_is_refused_on_a_cpu(root, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-
     with pytest.raises(InputError, match="fp16 needs a GPU"):
         run(root, "train.mixed_precision=fp16")
 
@@ -225,7 +219,6 @@ def test_half_precision_is_refused_on_a_cpu(root, monkeypatch):
 def test_bf16_trains_on_a_cpu_that_need_not_have_it(root, monkeypatch, caplog, is_fast):
     monkeypatch.setattr("torch.cpu._is_avx512_bf16_supported", lambda: is_fast)
     run(root, "train.mixed_precision=bf16", ONCE)
-
     assert (root / "ckpts" / "voice" / "checkpoints").is_dir()
     assert ("take ten times as long" in caplog.text) == (not is_fast)
 
@@ -235,13 +228,11 @@ def test_auto_trains_in_bf16_where_the_cpu_has_it(root, monkeypatch, caplog, is_
     monkeypatch.setattr("torch.cpu._is_avx512_bf16_supported", lambda: is_fast)
     caplog.set_level("INFO")
     run(root, "train.mixed_precision=auto", ONCE)
-
     assert f"an epoch, cpu, {precision};" in caplog.text
 
 
 def test_a_tracker_that_is_not_installed_is_an_error(root, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
-
     with pytest.raises(InputError, match=r"wandb is not installed: .* train\.tracker=none"):
         run(root, "train.tracker=wandb")
 
@@ -252,7 +243,6 @@ def test_tensorboard_gets_curves_figures_and_audio(root):
     run(root, *logged, "train.max_steps=3", resume=True)
     events = EventAccumulator(str(root / "ckpts" / "voice" / "log")).Reload()
     tags = events.Tags()
-
     assert {"train/mel", "train/lr", "train/frames_per_s", "valid/loss"} < set(tags["scalars"])
     assert "train/grad_norm/model" in tags["scalars"]
     assert [event.step for event in events.Scalars("train/mel")] == [1, 2, 3]
@@ -268,7 +258,6 @@ def test_the_log_has_the_run_its_configuration_and_the_global_batch(root, caplog
     path = root / "ckpts" / "voice" / "log" / "metrics.jsonl"
     first, *rows = [json.loads(line) for line in path.read_text().splitlines()]
     frames = [small_tasks.make_features(number).mel.shape[1] for number in range(10)]
-
     assert (first["run"], first["step"]) == ("voice", 0)
     assert first["config"]["train.gradient_accumulation_step"] == 2
     assert first["config"]["model.transformer.encoder_hidden"] == 8
@@ -325,7 +314,6 @@ def test_without_the_corpus_training_runs_without_scores(root, caplog):
 def test_what_differs_between_machines_is_left_out_of_what_they_agree_on(root):
     config = load_config(write_voice_config(root), ["train.max_steps=7"])
     facts = shared_facts(config, "plan", 0)
-
     assert facts["train.max_steps"] == 7
     assert facts["the data of stage 1"] == "plan"
     assert not [key for key in facts if key.startswith(("dataset_path", "preprocess", "log_dir"))]
@@ -333,6 +321,5 @@ def test_what_differs_between_machines_is_left_out_of_what_they_agree_on(root):
 
 def test_a_launch_for_what_the_trainer_does_not_do_is_refused(root, monkeypatch):
     monkeypatch.setattr(run_module, "_UNSUPPORTED", {DistributedType.NO})
-
     with pytest.raises(InputError, match="accelerate was launched for NO, which this trainer"):
         run(root)

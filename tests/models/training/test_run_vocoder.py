@@ -73,7 +73,6 @@ def test_resynthesis_is_scored_and_the_card_has_the_scores(root, caplog):
     assert " segments in " in caplog.text
     lines = [line for line in caplog.messages if "scores of 2 utterances: mel_l1 " in line]
     card = (folder / "README.md").read_text()
-
     assert [line.partition(":")[0] for line in lines] == ["update 1", "update 2"]
     assert re.search(r"mel_l1 [\d.]+, mcd [\d.]+ \([\d.]+ s\)$", lines[0])
     # both recordings are whole and about as long: the score is close to the loss of that name
@@ -89,7 +88,6 @@ def test_the_loaded_vocoder_gives_the_output_of_the_trained_one(trained):
     mel = torch.randn(1, MEL.n_mels, 9) - 5
     with torch.no_grad():
         expected = task.networks["generator"](mel)
-
     assert torch.allclose(load_model(folder).network.infer(mel), expected, atol=1e-5)
 
 
@@ -98,7 +96,6 @@ def test_the_loaded_vocoder_gives_the_output_of_the_trained_one(trained):
 )
 def test_keys_that_change_the_updates_cannot_change_on_resume(trained, change):
     key, _, value = change.partition("=")
-
     with pytest.raises(InputError, match=rf"--resume with another config: {key} was .*, is \w+"):
         run(trained, change, resume=True)
     assert value not in ("", key)
@@ -131,7 +128,6 @@ def test_discriminators_missing_in_the_source_are_randomly_initialised_and_logge
     task, fresh = make_gan(), make_gan()
     with caplog.at_level(logging.INFO):
         transfer = initialise(task, Assets(MEL), folder)
-
     assert tensors_of(folder).keys() == {"model"}
     assert (transfer.new, transfer.dropped) == (["network discriminator"], [])
     assert "1 new, initialised as without --init_from: network discriminator" in caplog.text
@@ -160,7 +156,6 @@ def test_folded_weights_initialise_a_generator_that_trains(trained):
     mel = torch.randn(1, MEL.n_mels, 9) - 5
     with torch.no_grad():
         wav = task.networks["generator"](mel)
-
     assert transfer.new == ["network discriminator"]
     assert torch.allclose(wav, load_model(folder).network.infer(mel), atol=1e-5)
 

@@ -44,7 +44,6 @@ def test_training_fits_a_small_corpus(store, checkpoints):
     trainer = make_trainer(store, checkpoints, train_config(max_steps=300, valid_steps=300))
     before = validate(trainer.run.task, trainer.run.data.valid, torch.device("cpu")).loss
     assert trainer.fit() is None
-
     assert trainer.position.step == 300
     assert trainer.position.best < before / 5
 
@@ -57,7 +56,6 @@ def test_max_steps_and_max_epoch_both_end_training(store, checkpoints):
     by_epochs.fit()
     first = make_trainer(store, checkpoints, train_config(max_steps=3, max_epoch=9))
     first.fit()
-
     assert by_steps.position.step == first.position.step == 3
     assert (by_epochs.position.epoch, by_epochs.position.step) == (2, n_batches)
 
@@ -66,7 +64,6 @@ def test_steps_count_updates_not_micro_batches(store, checkpoints):
     config = train_config(max_steps=4, gradient_accumulation_step=2)
     trainer = make_trainer(store, checkpoints, config)
     trainer.fit()
-
     assert trainer.position.step == 4
     per_epoch = len(trainer.run.data.sampler.plan(0))
     assert trainer.position.epoch * per_epoch + trainer.position.batch == 8
@@ -84,7 +81,6 @@ def test_the_rate_of_each_update_is_that_of_the_schedule(store, checkpoints):
 
     trainer = make_trainer(store, checkpoints, config, RateRecorder())
     trainer.fit()
-
     assert rates == pytest.approx([0.2, 0.4, 0.0])
 
 
@@ -107,7 +103,6 @@ def test_the_last_checkpoints_and_the_best_are_kept(store, checkpoints, monkeypa
     trainer = make_trainer(store, checkpoints, config)
     with caplog.at_level("INFO"):
         trainer.fit()
-
     assert trainer.position.best_step == 3
     still = "the best checkpoint is still that of update 3, with a validation loss of 1;"
     assert caplog.text.count(still) == 6
@@ -162,7 +157,6 @@ def test_the_average_is_validated_scored_and_saved_as_the_weights_to_speak_with(
     for n, weight in enumerate(weights[1:], start=1):
         kept = (1 + n) / (10 + n)  # less than 0.8
         average = kept * average + (1 - kept) * weight
-
     assert set(task.seen["validated"]) == set(task.seen["spoken"])
     assert task.seen["spoken"] == [pytest.approx(average)]
     assert abs(average - weights[-1]) > 1e-4
@@ -191,7 +185,6 @@ def test_scores_come_every_few_updates_and_at_the_end(store, checkpoints, caplog
     trainer = make_trainer(store, checkpoints, config, Speaking(), scoring=scoring)
     with caplog.at_level(logging.INFO):
         trainer.fit()
-
     assert scored == ["utt-011"] * 3
     assert [line for line in caplog.messages if "scores of" in line] == [
         "update 2: scores of 1 utterances: mcd 7.5, fpc nan (0.5 s)",
@@ -222,7 +215,6 @@ def test_a_step_that_is_not_finite_is_skipped_and_training_continues(store, chec
     trainer = make_trainer(store, checkpoints, train_config(max_steps=5, max_bad_steps=2), task)
     with caplog.at_level(logging.WARNING):
         trainer.fit()
-
     assert trainer.position.step == 5
     assert all(bool(t.isfinite().all()) for t in weights_of(trainer).values())
     messages = [record.getMessage() for record in caplog.records]
@@ -246,7 +238,6 @@ def test_too_many_bad_steps_in_a_row_stop_training_with_the_last_good_checkpoint
     task = Exploding({4, 5, 6, 7})
     config = train_config(max_steps=20, save_steps=2, max_bad_steps=3)
     trainer = make_trainer(store, checkpoints, config, task)
-
     message = r"update 6: 3 updates in a row .* utt-\d+; kept checkpoints: 2 "
     with pytest.raises(InputError, match=message):
         trainer.fit()
@@ -267,7 +258,6 @@ def test_what_is_due_while_updates_are_skipped_waits_for_the_next_good_one(
 
     monkeypatch.setattr(VALIDATE, validate_at)
     trainer.fit()
-
     assert steps_of(checkpoints) == [4, 7]
     assert validated == [4, 7]
 
@@ -280,7 +270,6 @@ def test_a_signal_while_updates_are_skipped_is_obeyed_after_the_next_good_one(st
             yield from super().training_step(batch)
 
     trainer = make_trainer(store, checkpoints, train_config(max_steps=9), Interrupted({2, 3}))
-
     assert trainer.fit() == signal.SIGTERM
     assert steps_of(checkpoints) == [4]
 
@@ -288,7 +277,6 @@ def test_a_signal_while_updates_are_skipped_is_obeyed_after_the_next_good_one(st
 def test_the_stop_of_a_diverged_run_names_the_way_back(store, checkpoints):
     task = Exploding(range(5, 9))
     config = train_config(max_steps=20, save_steps=2, max_bad_steps=3, keep_last=1)
-
     with pytest.raises(InputError, match=r"kept checkpoints: 2, 4 \(--resume"):
         make_trainer(store, checkpoints, config, task).fit()
     assert steps_of(checkpoints) == [2, 4]
@@ -323,7 +311,6 @@ def test_weights_that_are_not_finite_stop_training_before_they_are_used(
 
 def test_the_first_skipped_update_stops_training_if_the_weights_are_not_finite(store, checkpoints):
     trainer = make_trainer(store, checkpoints, train_config(max_steps=20), Overflowing())
-
     with pytest.raises(InputError, match=r"at update 4: these weights .* kept checkpoints: none"):
         trainer.fit()
 
@@ -335,7 +322,6 @@ def test_a_signal_saves_a_checkpoint_and_ends_training(store, checkpoints):
             yield from super().training_step(batch)
 
     trainer = make_trainer(store, checkpoints, train_config(max_steps=9), Interrupted())
-
     assert trainer.fit() == signal.SIGTERM
     assert steps_of(checkpoints) == [1]
 
@@ -422,7 +408,6 @@ def test_a_signal_at_the_end_costs_what_was_left_and_resuming_does_only_that(
     assert fault_of(checkpoints / "step-00000001") == ""
     resumed, events, cards = follow(store, checkpoints, config)
     resumed.checkpointer.resume(latest_checkpoint(checkpoints))
-
     assert resumed.fit() is None
     assert events == left
     if left:
@@ -445,7 +430,6 @@ def test_an_error_in_a_validation_costs_no_update_and_resuming_repeats_it(store,
     resumed, rest, _ = follow(store, checkpoints, config)
     resumed.checkpointer.resume(latest_checkpoint(checkpoints))
     resumed.fit()
-
     assert rest == events[2:]
     assert resumed.position == whole.position
     assert weights_of(resumed)["mel.weight"].equal(weights_of(whole)["mel.weight"])
@@ -459,7 +443,6 @@ def test_a_finished_run_does_nothing(store, checkpoints, end, caplog):
     trainer.checkpointer.resume(latest_checkpoint(checkpoints))
     with caplog.at_level(logging.INFO):
         assert trainer.fit() is None
-
     assert events == []
     assert "nothing is left to train" in caplog.text
 

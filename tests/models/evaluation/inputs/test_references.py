@@ -214,7 +214,6 @@ def made(monkeypatch):
 
 def test_copies_are_what_griffin_lim_makes_of_the_mels_of_recordings(tmp_path):
     copies = resynthesise(ITEMS, griffin_lim(), INPUTS, tmp_path / "copies")
-
     assert copies == {id: tmp_path / "copies" / f"{id}.wav" for id in "ab"}
     whole = torch.from_numpy(recording(0)[: 20 * 256])[None]
     expected = GriffinLim(MEL, 4).infer(MelSpectrogram(MEL)(whole))[0].numpy()
@@ -239,7 +238,6 @@ def test_what_is_there_is_kept(tmp_path, made):
     first = made.copy()
     (folder / "b.wav").unlink()
     again = resynthesise(ITEMS, griffin_lim(), INPUTS, folder)
-
     assert first == ["a", "b"]
     assert made == ["a", "b", "b"]
     assert again.keys() == {"a", "b"}
@@ -248,7 +246,6 @@ def test_what_is_there_is_kept(tmp_path, made):
 def test_another_recording_is_copied_again_and_the_others_are_kept(tmp_path, made):
     resynthesise(ITEMS, griffin_lim(), INPUTS, tmp_path)
     resynthesise([ITEMS[0], item_of("b", recording(2))], griffin_lim(), INPUTS, tmp_path)
-
     assert made == ["a", "b", "b"]
 
 
@@ -284,7 +281,6 @@ def test_a_copy_that_was_being_replaced_is_made_again(tmp_path, made, monkeypatc
         with pytest.raises(SystemExit):
             resynthesise([item_of("a", recording(7))], griffin_lim(), INPUTS, tmp_path)
     resynthesise(one, griffin_lim(), INPUTS, tmp_path)
-
     assert made == ["a", "a"]
 
 

@@ -57,7 +57,6 @@ def notes(browser, id: str) -> str:
 def test_utterances_are_found_by_their_failure(browser, page):
     browser.open(page)
     choices = "[...controls.flag.options].map((option) => option.value)"
-
     assert browser.run(choices) == ["", "*", "clipping", "silence"]
     browser.run("controls.flag.value = 'silence'; controls.flag.dispatchEvent(new Event('input'))")
     assert browser.run("shown.map((card) => card.utterance.id)") == ["LJ001-0002"]
@@ -66,7 +65,6 @@ def test_utterances_are_found_by_their_failure(browser, page):
 
 def test_each_failure_is_described_in_numbers_and_compared_with_its_recording(browser, page):
     browser.open(page)
-
     assert "1.0 s of silence before the speech, recorded: 0.0 s" in notes(browser, "LJ001-0002")
     assert "flat tops at 1.00 of full scale, recorded: 0; the" in notes(browser, "LJ001-0008")
     assert "silence" not in notes(browser, "LJ002-0020")
@@ -81,7 +79,6 @@ def test_the_real_speech_is_drawn_and_decoded(browser, page):
         " audio.onloadedmetadata = () => done(audio.duration); audio.onerror = () => done(-1);"
         " audio.preload = 'auto'; audio.load(); })))"
     )
-
     assert curves == 6  # of three recordings and what was spoken
     files = [*page.parent.glob("*.wav"), *(CORPUS / "wavs" / f"{id}.flac" for id in IDS)]
     durations = [soundfile.info(file).duration for file in files]

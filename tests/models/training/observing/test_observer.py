@@ -24,7 +24,6 @@ def test_validation_is_a_mean_over_elements_and_restores_the_state(store):
     loss, losses, _ = validate(task, make_data(store, config).valid, torch.device("cpu"))
     larger = make_data(store, train_config(batch_size=9))
     together, *_ = validate(task, larger.valid, torch.device("cpu"))
-
     assert loss == pytest.approx(losses["mel"] + 0.1 * losses["duration"])
     assert loss == pytest.approx(together, rel=1e-6)
     assert task.networks["model"].training
@@ -44,7 +43,6 @@ class WithMetrics(TinyTask):
 def test_metrics_are_means_over_the_items_that_have_one_and_no_part_of_the_loss(store):
     data = make_data(store, train_config(batch_size=1))
     loss, losses, metrics = validate(WithMetrics(), data.valid, torch.device("cpu"))
-
     assert metrics == {"even": (10 + 12) / 2}
     assert losses.keys() == {"mel", "duration"}
     assert loss == validate(TinyTask(), data.valid, torch.device("cpu")).loss
@@ -52,7 +50,6 @@ def test_metrics_are_means_over_the_items_that_have_one_and_no_part_of_the_loss(
 
 def test_validation_without_batches_gives_no_number():
     loss, losses, metrics = validate(TinyTask(), [], torch.device("cpu"))
-
     assert math.isnan(loss)
     assert losses == metrics == {}
 
@@ -81,5 +78,4 @@ def test_random_numbers_after_evaluation_are_those_without_it():
     seed_everything(5)
     with eval_mode([]):
         drawn = [draw() for _ in range(3)]
-
     assert drawn[0] == draw() == expected

@@ -86,7 +86,6 @@ class Speaker:
 
 def test_speech_that_is_the_recording_has_the_best_scores():
     found = scoring("mcd", "f0rmse_cents", "v_uv_f1", seconds=1000.0).run(Speaker())
-
     assert found.values == pytest.approx({"mcd": 0, "f0rmse_cents": 0, "v_uv_f1": 1})
     assert found.n == 4
 
@@ -97,14 +96,12 @@ def test_scores_are_means_over_the_utterances_by_their_weights(monkeypatch):
     values = iter([*some, *[None] * 4])
     set_score(monkeypatch, "v_uv_f1", lambda _pair: next(values))
     scorer = scoring("v_uv_f1")
-
     assert scorer.run(Speaker()).values == {"v_uv_f1": 3.0}
     assert math.isnan(scorer.run(Speaker()).values["v_uv_f1"])
 
 
 def test_the_same_speech_has_the_same_scores():
     scorer = scoring("mcd", utterances=UTTERANCES[:2])
-
     assert scorer.run(Speaker(n=2)).values == scorer.run(Speaker(n=2)).values
 
 
@@ -123,7 +120,6 @@ def test_utterances_beyond_the_budget_are_dropped_for_good_and_logged_once(clock
     scorer = scoring("mcd", utterances=utterances)
     with caplog.at_level(logging.INFO):
         found = [scorer.run(Speaker(n=5)) for _ in range(3)]
-
     assert [one.n for one in found] == [3, 3, 3]
     assert [one.seconds for one in found] == [12, 9, 9]
     assert [recorded.id for _, recorded in scorer.utterances] == ["s0", "s1", "s2"]
@@ -136,7 +132,6 @@ def test_utterances_beyond_the_budget_are_dropped_for_good_and_logged_once(clock
 def test_one_utterance_is_scored_however_long_it_takes(clock):
     clock((99, 99), (100, 100))
     scorer = scoring("mcd")
-
     assert [scorer.run(Speaker()).n for _ in range(2)] == [1, 1]
 
 
@@ -146,7 +141,6 @@ def test_the_utterances_are_the_same_each_time():
     speaker = Speaker()
     scorer.run(speaker)
     scorer.run(speaker)
-
     assert speaker.batches == batches * 2
 
 
@@ -157,7 +151,6 @@ def test_a_failure_is_logged_once_and_training_continues(caplog):
     scorer = scoring("mcd")
     with caplog.at_level(logging.INFO):
         assert [scorer.run(fail) for _ in range(3)] == [None] * 3
-
     assert caplog.messages == ["no scores for the rest of this run: no speech today"]
     assert "Traceback" in caplog.text
 
@@ -168,14 +161,12 @@ def test_a_fault_of_a_file_or_package_is_logged_without_a_traceback(error, caplo
         raise error
 
     scoring("mcd").run(fail)
-
     assert caplog.messages == ["no scores for the rest of this run: a.wav: fault"]
     assert "Traceback" not in caplog.text
 
 
 def test_audio_that_is_not_finite_has_no_score():
     found = scoring("mcd", "v_uv_f1").run(Speaker(lambda wav: wav * math.nan))
-
     assert all(math.isnan(value) for value in found.values.values())
 
 
@@ -183,7 +174,6 @@ def test_speech_that_never_ends_is_cut_before_it_is_scored(monkeypatch):
     spoken = []
     set_score(monkeypatch, "v_uv_f1", lambda pair: spoken.append(pair.synthesised))
     scoring("v_uv_f1", utterances=UTTERANCES[:1]).run(Speaker(lambda wav: np.tile(wav, 100)))
-
     assert len(spoken[0].wav) == 3 * len(tone()) + RATE
 
 
@@ -195,7 +185,6 @@ def test_phones_of_both_reach_the_metrics(monkeypatch):
     spoken = (TimedPhone("AA1", 0.0, 0.4),)
     sample = Sample("", {"synthesised": torch.from_numpy(tone())}, {}, spoken)
     scoring("v_uv_f1", utterances=[("a batch", recorded)]).run(lambda _batch: sample)
-
     assert (pairs[0].recorded.phones, pairs[0].synthesised.phones) == (phones, spoken)
     assert not pairs[0].same_timing
 
@@ -251,7 +240,6 @@ def test_metrics_whose_packages_are_missing_are_named_in_one_line(monkeypatch, c
     config = config_of("vocoder", score_metrics=("pesq", "mcd", "distillmos"))
     with caplog.at_level(logging.INFO):
         scorer = build_scoring(config, None)
-
     assert scorer.metrics == ["mcd"]
     assert caplog.messages == [
         "no scores pesq, distillmos during training: pip install pesq xls_r_sqa",
@@ -264,7 +252,6 @@ def test_without_any_metric_there_are_no_scores_and_one_line(monkeypatch, caplog
     without(monkeypatch, "pesq")
     with caplog.at_level(logging.INFO):
         assert build_scoring(config_of("vocoder", score_metrics=("pesq",)), None) is None
-
     assert caplog.messages == ["no scores pesq during training: pip install pesq"]
 
 
@@ -275,7 +262,6 @@ def test_without_recordings_there_are_no_scores_and_one_line(monkeypatch, caplog
     monkeypatch.setattr("models.training.observing.scoring.choose_utterances", choose)
     with caplog.at_level(logging.INFO):
         assert build_scoring(config_of(score_metrics=("mcd",)), None) is None
-
     assert caplog.messages == ["no scores during training: No module named 'soundfile'"]
 
 
@@ -311,7 +297,6 @@ def test_an_acoustic_model_is_compared_with_the_span_of_its_features(tmp_path, s
     features = store.read(recorded.id)
     T = features.mel.shape[1]
     noise = np.random.default_rng(store.index_of(recorded.id)).normal(0, 0.1, 40 + (7 + 60) * HOP)
-
     assert batch.ids == (recorded.id,)
     assert np.allclose(recorded.wav, noise[40 : 40 + T * HOP], atol=2 / 32768)
     assert (recorded.sample_rate, recorded.text, recorded.language) == (SAMPLE_RATE, TEXT, "en-gb")
@@ -324,7 +309,6 @@ def test_the_utterances_are_the_same_in_a_random_order(tmp_path, store, data):
     configs = (utterance_config(score_utterances=n) for n in (99, 2))
     chosen = (choose_utterances(config, data) for config in configs)
     all_of_them, some = ([recorded.id for _, recorded in utterances] for utterances in chosen)
-
     assert sorted(all_of_them) == list(store.ids[-4:])
     assert all_of_them != sorted(all_of_them)  # random, but fixed
     assert some == all_of_them[:2]
@@ -352,7 +336,6 @@ def test_without_the_manifest_of_stage_1_there_are_no_recordings(data):
 
 def test_without_validation_data_there_is_nothing_to_score(store, data):
     data.validation.ids = ()
-
     assert choose_utterances(utterance_config(), data) == []
 
 
@@ -364,7 +347,6 @@ def test_a_vocoder_needs_no_corpus_and_uses_texts_if_there_are_any(tmp_path):
     shutil.rmtree(tmp_path / "corpus")
     _, first = choose_utterances(utterance_config(), data)[0]
     wav = small_hifigan.make_recording(int(first.id[-3:])).wav / np.float32(32768)
-
     assert np.array_equal(first.wav, wav)
     assert np.array_equal(alone.wav, wav)
     assert (alone.text, first.text) == ("", TEXT)
@@ -376,6 +358,5 @@ def test_the_text_of_a_recording_that_is_cut_is_unknown(tmp_path):
     data = make_segments(store, gan_config())
     data.validation.lengths[:] = 9
     _, first = choose_utterances(utterance_config(), data)[0]
-
     assert first.text == ""
     assert len(first.wav) == 9 * HOP

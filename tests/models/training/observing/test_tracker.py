@@ -43,7 +43,6 @@ def test_metrics_are_listed_after_the_losses_that_add_up(tmp_path, caplog):
     with caplog.at_level(logging.INFO):
         tracker.log_validation(Validation(0.5, {"mel": 0.4, "stft": 0.1}, {"pesq": 3.21}), 7)
         tracker.log_validation(Validation(0.5, {"mel": 0.5}, {}), 8)
-
     assert caplog.messages == [
         "update 7: validation loss 0.5 (mel 0.4, stft 0.1); pesq 3.21",
         "update 8: validation loss 0.5 (mel 0.5)",
@@ -77,7 +76,6 @@ def test_every_backend_gets_curves_and_those_that_take_them_samples(tmp_path):
 def test_samples_that_no_backend_takes_are_not_generated(tmp_path, backends):
     samples = iter([Sample("a", {}, {})])
     Tracker(tmp_path, backends).log_samples(samples, 1)
-
     assert next(samples).id == "a"
 
 
@@ -88,7 +86,6 @@ def failing(*_arguments, **_named):
 def test_a_log_that_cannot_be_written_is_an_error_that_names_the_experiment(tmp_path):
     backend = SimpleNamespace(kind="tensorboard", log=failing)
     tracker = Tracker(tmp_path, [backend])
-
     message = r"the log of train\.tracker tensorboard .* No space left on device"
     with pytest.raises(InputError, match=message):
         tracker.log_validation(Validation(1.0, {}, {}), 3)
@@ -97,7 +94,6 @@ def test_a_log_that_cannot_be_written_is_an_error_that_names_the_experiment(tmp_
 def test_a_line_is_overdue_a_minute_after_the_last():
     times = iter([0.0, 60.0, 61.0, 61.0, 61.0, 62.0])
     meter = Meter(lambda: next(times))
-
     assert [meter.is_overdue(), meter.is_overdue()] == [False, True]
     meter.read()
     assert not meter.is_overdue()
@@ -120,7 +116,6 @@ def test_skipped_updates_do_not_enter_the_means():
     meter.add(WindowReport({}, losses={"mel": 1.0}))
     meter.add(WindowReport({}, losses={"mel": float("nan")}, faults={"model": "loss mel"}))
     values = meter.read()
-
     assert (values["mel"], values["skipped"]) == (1.0, 1.0)
 
 
@@ -136,7 +131,6 @@ def metrics_of(folder):
 def test_json_lines_hold_the_run_and_its_curves(tmp_path):
     with open_backends(["jsonl"], run_in(tmp_path)) as (backend,):
         backend.log({"train/mel": 0.5, "train/norm": float("nan")}, 3)
-
     assert metrics_of(tmp_path) == [
         {"run": "voice", "config": CONFIG, "step": 0},
         {"step": 3, "train/mel": 0.5, "train/norm": None},
@@ -164,7 +158,6 @@ def test_several_backends_record_one_run(tmp_path):
         for backend in both:
             backend.log({"valid/loss": 0.5}, 1)
     events = EventAccumulator(str(tmp_path / "voice" / "log")).Reload()
-
     assert metrics_of(tmp_path)[1] == {"step": 1, "valid/loss": 0.5}
     assert events.Scalars("valid/loss")[0].value == 0.5
     (text,) = events.Tensors("config/text_summary")
