@@ -139,34 +139,39 @@ def test_assets_come_from_all_datasets(tmp_path):
     assert assets.mel == PREPROCESS.mel
 
 
-def test_speakers_that_stage_1_did_not_write_are_refused(tmp_path):
-    make_processed(tmp_path / "data" / "mini")
-    (tmp_path / "data" / "mini" / "speakers.json").write_text('[{"nom": "anna"}]')
-    with pytest.raises(InputError, match=r"mini/speakers\.json: unexpected content: "):
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("speakers.json", '[{"nom": "anna"}]', r"mini/speakers\.json: unexpected content: "),
+        ("phones.json", "3", r"phones\.json: expected numbers by phone; delete it"),
+    ],
+)
+def test_what_stage_1_did_not_write_is_refused(tmp_path, file, content, message):
+    (make_processed(tmp_path / "data" / "mini").folder / file).write_text(content)
+    with pytest.raises(InputError, match=message):
         collect_assets(config_of(tmp_path))
 
 
-def test_damaged_counts_of_phones_are_named(tmp_path):
+def test_features_of_another_mel_are_refused(tmp_path):
     make_processed(tmp_path / "data" / "mini")
-    (tmp_path / "data" / "mini" / "phones.json").write_text("3")
-    with pytest.raises(InputError, match=r"phones\.json: expected numbers by phone; delete it"):
-        collect_assets(config_of(tmp_path))
+    with pytest.raises(InputError, match=r"f_max 4000\.0 and 3000"):
+        collect_assets(config_of(tmp_path, "preprocess.f_max=3000"))
 
 
-def test_the_vocabulary_with_a_lexicon_is_arpabet_and_other_phones_of_the_data(tmp_path):
+@pytest.mark.parametrize(
+    ("phones", "overrides", "symbols"),
+    [
+        (["XX", "AA1", "QQ"], [], (*arpabet_vocabulary().symbols, "QQ", "XX")),
+        (["ə", "a", "<.>"], ["preprocess.text.phone_extractor=espeak"], (*MARKS, "a", "ə")),
+    ],
+)
+def test_the_vocabulary_is_that_of_the_text_and_other_phones_of_the_data(
+    tmp_path, phones, overrides, symbols
+):
     make_processed(tmp_path / "data" / "mini")
     path = tmp_path / "data" / "mini" / "phones.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"XX": 2, "QQ": 1}))
-    vocabulary = collect_assets(config_of(tmp_path)).vocabulary
-    assert vocabulary.symbols == (*arpabet_vocabulary().symbols, "QQ", "XX")
-
-
-def test_the_vocabulary_with_espeak_is_the_phones_of_the_data(tmp_path):
-    make_processed(tmp_path / "data" / "mini")
-    path = tmp_path / "data" / "mini" / "phones.json"
-    path.write_text(json.dumps({"ə": 2, "a": 1, "<.>": 3}))
-    config = config_of(tmp_path, "preprocess.text.phone_extractor=espeak")
-    assert collect_assets(config).vocabulary.symbols == (*MARKS, "a", "ə")
+    path.write_text(json.dumps(dict.fromkeys(phones, 1)))
+    assert collect_assets(config_of(tmp_path, *overrides)).vocabulary.symbols == symbols
 
 
 def test_the_trained_phones_are_those_of_the_training_split(tmp_path):
@@ -183,12 +188,6 @@ def test_the_trained_phones_are_those_of_the_training_split(tmp_path):
     phones = collect_assets(config_of(tmp_path)).trained_phones
     assert "ZH" in phones
     assert "OY1" not in phones
-
-
-def test_features_of_another_mel_are_refused(tmp_path):
-    make_processed(tmp_path / "data" / "mini")
-    with pytest.raises(InputError, match=r"f_max 4000\.0 and 3000"):
-        collect_assets(config_of(tmp_path, "preprocess.f_max=3000"))
 
 
 @pytest.mark.parametrize("n_workers", [0, 1])
@@ -291,8 +290,7 @@ def test_a_key_that_moves_the_derived_folder_is_named(tmp_path, monkeypatch):
 
 
 def test_data_that_stage_1_did_not_finish_are_refused(tmp_path):
-    folder = tmp_path / "data" / "mini"
-    make_processed(folder)
+    folder = make_processed(tmp_path / "data" / "mini").folder
     write_fingerprint(folder, Fingerprint({}, {}, "", {}, finished=False))
     message = r"mini/fingerprint\.json: stage 1 was not finished by this version"
     with pytest.raises(InputError, match=message):
@@ -388,20 +386,22 @@ def test_recordings_of_other_keys_are_refused(recorded):
         collect_assets(vocoder_config_of(recorded))
 
 
-def test_recordings_of_another_mel_are_refused(recorded):
-    with pytest.raises(InputError, match="padding hifigan and centre"):
-        collect_assets(vocoder_config_of(recorded, "preprocess.mel_padding=centre"))
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("preprocess.mel_padding=centre", "padding hifigan and centre"),
+        ("train.cut_mel_frame=3", r"cut_mel_frame 3: segments of 192 samples are shorter"),
+    ],
+)
+def test_recordings_that_do_not_fit_the_configuration_are_refused(recorded, override, message):
+    with pytest.raises(InputError, match=message):
+        load(vocoder_config_of(recorded, override))
 
 
 def test_features_of_an_acoustic_model_are_refused(tmp_path):
     make_processed(tmp_path / "data" / "mini")
     with pytest.raises(InputError, match=r"no audio; run stage 1 of a vocoder"):
         collect_assets(vocoder_config_of(tmp_path, "preprocess.mel_padding=centre"))
-
-
-def test_segments_shorter_than_a_window_are_refused(recorded):
-    with pytest.raises(InputError, match=r"cut_mel_frame 3: segments of 192 samples are shorter"):
-        load(vocoder_config_of(recorded, "train.cut_mel_frame=3"))
 
 
 LETTERS = ("<sil>", "a", "b", "<space>", "q", "<.>")
@@ -429,21 +429,18 @@ def test_the_trained_phones_of_a_mixture_are_those_that_can_be_drawn(tmp_path, p
     assert assets.trained_phones == {"<sil>", "<space>", "<.>"} | words
 
 
-def test_the_vocabulary_of_a_mixture_has_marks_arpabet_boundary_and_letters(tmp_path):
+BOUNDARY_AND_LETTERS = ("<space>", "a", "b", "q")
+
+
+@pytest.mark.parametrize(
+    ("extractor", "symbols"),
+    [
+        ("mixed", (*arpabet_vocabulary().symbols, *BOUNDARY_AND_LETTERS)),
+        ("letters", (*MARKS, *BOUNDARY_AND_LETTERS)),
+        ("nvidia_english", nvidia_vocabulary("nvidia_english").symbols),
+    ],
+)
+def test_the_vocabulary_of_letters_is_of_the_kind_of_the_text(tmp_path, extractor, symbols):
     make_mixed(tmp_path)
-    vocabulary = collect_assets(config_of(tmp_path, *MIXED)).vocabulary
-    assert vocabulary.symbols == (*arpabet_vocabulary().symbols, "<space>", "a", "b", "q")
-
-
-def test_the_vocabulary_of_letters_has_marks_boundary_and_letters(tmp_path):
-    make_mixed(tmp_path)
-    letters = (MIXED[0], "preprocess.text.phone_extractor=letters")
-    vocabulary = collect_assets(config_of(tmp_path, *letters)).vocabulary
-    assert vocabulary.symbols == (*MARKS, "<space>", "a", "b", "q")
-
-
-def test_the_vocabulary_of_a_symbol_set_is_that_set(tmp_path):
-    make_mixed(tmp_path)
-    symbols = (MIXED[0], "preprocess.text.phone_extractor=nvidia_english")
-    vocabulary = collect_assets(config_of(tmp_path, *symbols)).vocabulary
-    assert vocabulary == nvidia_vocabulary("nvidia_english")
+    settings = (MIXED[0], f"preprocess.text.phone_extractor={extractor}")
+    assert collect_assets(config_of(tmp_path, *settings)).vocabulary.symbols == symbols

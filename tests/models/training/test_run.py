@@ -90,11 +90,6 @@ def test_the_card_names_the_source_of_initial_weights_also_after_a_resume(traine
     assert "for 2 updates" in card.read_text()
 
 
-def test_an_earlier_run_is_neither_overwritten_nor_continued_without_a_flag(trained):
-    with pytest.raises(InputError, match=r"up to update 4: give --resume .* --restart"):
-        run(trained)
-
-
 def test_resume_continues_and_restart_starts_again(trained, caplog):
     run(trained, "train.max_steps=5", resume=True)
     checkpoints = trained / "ckpts" / "voice" / "checkpoints"
@@ -142,34 +137,47 @@ def test_a_moving_average_is_resumed_and_is_what_another_run_starts_from(root, m
     assert not torch.equal(initial, raw.network.get_parameter(embedding))
 
 
-def test_the_average_is_neither_added_nor_removed_on_resume(trained):
-    with pytest.raises(InputError, match=r"train\.ema_decay was 0\.0, is 0\.5; undo"):
-        run(trained, "train.ema_decay=0.5", resume=True)
-
-
-def test_keys_that_change_the_updates_cannot_change_on_resume(trained):
-    changed = ("train.batch_size=4", "model.transformer.n_encoder_layers=2")
-    message = r"\.n_encoder_layers was 1, is 2; train\.batch_size was 3, is 4; undo"
+@pytest.mark.parametrize(
+    ("overrides", "flags", "message"),
+    [
+        ([], {}, r"up to update 4: give --resume .* --restart"),
+        (["train.ema_decay=0.5"], {"resume": True}, r"train\.ema_decay was 0\.0, is 0\.5; undo"),
+        (
+            ["train.batch_size=4", "model.transformer.n_encoder_layers=2"],
+            {"resume": True},
+            r"\.n_encoder_layers was 1, is 2; train\.batch_size was 3, is 4; undo",
+        ),
+    ],
+)
+def test_an_earlier_run_is_not_continued_without_a_flag_or_with_other_updates(
+    trained, overrides, flags, message
+):
+    others = ("train.log_steps=7", "train.dataloader.num_worker=1")  # these may change
     with pytest.raises(InputError, match=message):
-        run(trained, *changed, "train.log_steps=7", "train.dataloader.num_worker=1", resume=True)
+        run(trained, *overrides, *others, **flags)
 
 
-def test_flags_that_do_not_fit_are_refused(root):
-    with pytest.raises(InputError, match="no checkpoint to continue from"):
-        run(root, resume=True)
+@pytest.mark.parametrize(
+    ("overrides", "flags", "message"),
+    [
+        ([], {"resume": True}, "no checkpoint to continue from"),
+        ([], {"init_from": "missing"}, "missing"),
+        (["train.mixed_precision=fp16"], {}, "fp16 needs a GPU"),
+        (['train.score_metrics=["mdc"]'], {}, r"train\.score_metrics: mdc is no metric.*mcd"),
+        (
+            ["model.transformer.conv_filter_size=1000000000000000"],
+            {},
+            r"the networks of FastSpeech2 cannot be built: .*; lower",
+        ),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_before_there_is_a_folder(
+    root, monkeypatch, overrides, flags, message
+):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(InputError, match=message):
+        run(root, *overrides, **flags)
     assert not (root / "ckpts").exists()
-
-
-def test_networks_that_fit_no_memory_are_refused_with_their_size(root):
-    with pytest.raises(InputError, match=r"the networks of FastSpeech2 cannot be built: .*; lower"):
-        run(root, "model.transformer.conv_filter_size=1000000000000000")
-    assert not (root / "ckpts").exists()
-
-
-def test_initial_weights_that_are_not_there_leave_no_folder(root):
-    with pytest.raises(InputError, match="missing"):
-        run(root, name="new", init_from=str(root / "missing"))
-    assert not (root / "ckpts" / "new").exists()
 
 
 def test_resuming_from_broken_checkpoints_only_is_refused(trained):
@@ -209,26 +217,22 @@ def test_training_needs_what_stage_1_writes(root):
         run(root)
 
 
-def test_half_precision_is_refused_on_a_cpu(root, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(InputError, match="fp16 needs a GPU"):
-        run(root, "train.mixed_precision=fp16")
-
-
-@pytest.mark.parametrize("is_fast", [False, True])
-def test_bf16_trains_on_a_cpu_that_need_not_have_it(root, monkeypatch, caplog, is_fast):
-    monkeypatch.setattr("torch.cpu._is_avx512_bf16_supported", lambda: is_fast)
-    run(root, "train.mixed_precision=bf16", ONCE)
-    assert (root / "ckpts" / "voice" / "checkpoints").is_dir()
-    assert ("take ten times as long" in caplog.text) == (not is_fast)
-
-
-@pytest.mark.parametrize(("is_fast", "precision"), [(False, "fp32"), (True, "bf16")])
-def test_auto_trains_in_bf16_where_the_cpu_has_it(root, monkeypatch, caplog, is_fast, precision):
+@pytest.mark.parametrize(
+    ("precision", "is_fast", "used"),
+    [
+        *[("bf16", False, "bf16"), ("bf16", True, "bf16")],
+        *[("auto", False, "fp32"), ("auto", True, "bf16")],
+    ],
+)
+def test_bf16_trains_on_a_cpu_and_auto_uses_it_where_the_cpu_has_it(
+    root, monkeypatch, caplog, precision, is_fast, used
+):
     monkeypatch.setattr("torch.cpu._is_avx512_bf16_supported", lambda: is_fast)
     caplog.set_level("INFO")
-    run(root, "train.mixed_precision=auto", ONCE)
-    assert f"an epoch, cpu, {precision};" in caplog.text
+    run(root, f"train.mixed_precision={precision}", ONCE)
+    assert (root / "ckpts" / "voice" / "checkpoints").is_dir()
+    assert f"an epoch, cpu, {used};" in caplog.text
+    assert ("take ten times as long" in caplog.text) == (used == "bf16" and not is_fast)
 
 
 def test_a_tracker_that_is_not_installed_is_an_error(root, monkeypatch):
@@ -288,12 +292,6 @@ def test_a_slow_run_on_a_cpu_shows_the_time_left(root, caplog, monkeypatch):
     with caplog.at_level(logging.INFO):
         run(root, "train.max_steps=2")
     assert len([line for line in caplog.messages if line.endswith(" left")]) == 2
-
-
-def test_a_metric_that_does_not_exist_is_refused_before_any_work(root):
-    with pytest.raises(InputError, match=r"train\.score_metrics: mdc is no metric.*mcd"):
-        run(root, 'train.score_metrics=["mdc"]')
-    assert not (root / "ckpts").exists()
 
 
 def test_without_the_corpus_training_runs_without_scores(root, caplog):

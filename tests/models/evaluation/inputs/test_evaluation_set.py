@@ -143,12 +143,14 @@ def test_sounds_named_after_an_utterance_of_a_data_set_belong_to_it(tmp_path):
         pair_files({"a": results}, references)
 
 
-@pytest.mark.parametrize("is_cut", [False, True])
-def test_files_that_are_no_sound_are_listed_before_any_work(tmp_path, is_cut):
+@pytest.mark.parametrize(("left", "fault"), [(0.0, ""), (0.5, ""), (None, "it is missing")])
+def test_files_that_are_no_sound_are_listed_before_any_work(tmp_path, left, fault):
     results = write_files(tmp_path / "a", {"x": 900, "y": 900})
-    whole = (tmp_path / "a" / "x.wav").read_bytes()
-    (tmp_path / "a" / "x.wav").write_bytes(whole[: len(whole) // 2] if is_cut else b"")
-    with pytest.raises(InputError, match=r"1 of 2 files cannot be read as audio; (.|\n)*x\.wav: "):
+    path = tmp_path / "a" / "x.wav"
+    whole = path.read_bytes()
+    path.unlink() if left is None else path.write_bytes(whole[: int(left * len(whole))])
+    message = rf"1 of 2 files cannot be read as audio; (.|\n)*x\.wav: {fault}"
+    with pytest.raises(InputError, match=message):
         pair_files({"a": results}, EvaluationInputs((), preprocess_of(tmp_path)))
 
 
@@ -271,24 +273,21 @@ def test_texts_of_the_users_own_have_no_copies(tmp_path, caplog):
     assert "no copy-synthesis: it needs recordings" in caplog.text
 
 
-def test_a_folder_that_cannot_be_written_to_is_refused_before_any_work(tmp_path, monkeypatch):
-    make_store(tmp_path)
-    folder = folder_of(tmp_path / "out", "rec-001")
-    monkeypatch.setattr(os, "access", lambda path, mode: path != folder)
-    with pytest.raises(InputError, match=r"out is not writable, and scores go there"):
-        build_evaluation_set(inputs_of(tmp_path, folder), EvaluationOptions())
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [
+        (None, r"out is not writable, and scores go there"),
         ("texts.txt", r"texts\.txt cannot be made \(File exists\), and scores go there"),
         ("texts.txt/a", r"a cannot be made \(Not a directory\), and scores go there"),
     ],
 )
-def test_a_folder_for_the_report_that_cannot_be_made_is_refused(tmp_path, name, message):
+def test_a_folder_that_cannot_be_made_or_written_to_is_refused_before_any_work(
+    tmp_path, monkeypatch, name, message
+):
     make_store(tmp_path)
     (tmp_path / "texts.txt").touch()
-    inputs = inputs_of(tmp_path, folder_of(tmp_path / "out", "rec-001"))
+    folder = folder_of(tmp_path / "out", "rec-001")
+    monkeypatch.setattr(os, "access", lambda path, mode: path != folder)
+    options = EvaluationOptions(folder=tmp_path / name if name else None)
     with pytest.raises(InputError, match=message):
-        build_evaluation_set(inputs, EvaluationOptions(folder=tmp_path / name))
+        build_evaluation_set(inputs_of(tmp_path, folder), options)

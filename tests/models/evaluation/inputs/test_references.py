@@ -109,15 +109,6 @@ def test_recordings_may_lie_in_a_folder_and_have_another_rate(tmp_path):
     assert item.language == "en-gb"
 
 
-def test_missing_files_are_listed_before_any_work(tmp_path):
-    store = make_store(tmp_path)
-    folder = write_copies(tmp_path, store)
-    (folder / "rec-008.wav").unlink()
-    message = r"1 of 2 files cannot be read as audio.*\n .*rec-008.*missing"
-    with pytest.raises(InputError, match=message):
-        items(folder, tmp_path)
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [

@@ -1,7 +1,9 @@
 import errno
 import json
 import logging
+import resource
 import sys
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -11,18 +13,8 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from models.base.task import Sample
 from models.checkpoint.history import Position
-from models.training.observing import tracker as tracker_module
-from models.training.observing.tracker import (
-    Backend,
-    Meter,
-    TrackedRun,
-    Tracker,
-    Validation,
-    WindowReport,
-    check_backends,
-    open_backends,
-)
-from tests.processes import Process
+from models.training.observing import tracker as tracking
+from models.training.observing.tracker import Backend, Tracker, Validation, open_backends
 from utils.errors import InputError
 
 CONFIG = {"train.adam.lr": 0.01, "dataset": ["a", "b"]}
@@ -93,7 +85,7 @@ def test_a_log_that_cannot_be_written_is_an_error_that_names_the_experiment(tmp_
 
 def test_a_line_is_overdue_a_minute_after_the_last():
     times = iter([0.0, 60.0, 61.0, 61.0, 61.0, 62.0])
-    meter = Meter(lambda: next(times))
+    meter = tracking.Meter(lambda: next(times))
     assert [meter.is_overdue(), meter.is_overdue()] == [False, True]
     meter.read()
     assert not meter.is_overdue()
@@ -101,26 +93,28 @@ def test_a_line_is_overdue_a_minute_after_the_last():
 
 def test_a_meter_gives_means_per_update_and_speed():
     times = iter([0.0, 4.0, 4.0, 5.0, 5.0])
-    meter = Meter(lambda: next(times))
+    meter = tracking.Meter(lambda: next(times))
     for loss in (1.0, 3.0):
-        meter.add(WindowReport({"frames": 100}, losses={"mel": loss}, norms={"model": 2.0}))
+        meter.add(
+            tracking.WindowReport({"frames": 100}, losses={"mel": loss}, norms={"model": 2.0})
+        )
 
     speed = {"steps_per_s": 0.5, "frames_per_s": 50.0}
     assert meter.read() == {"mel": 2.0, "grad_norm/model": 2.0, **speed}
-    meter.add(WindowReport({"frames": 7}, losses={"mel": 5.0}))
+    meter.add(tracking.WindowReport({"frames": 7}, losses={"mel": 5.0}))
     assert meter.read() == {"mel": 5.0, "steps_per_s": 1.0, "frames_per_s": 7.0}
 
 
 def test_skipped_updates_do_not_enter_the_means():
-    meter = Meter(iter(range(9)).__next__)
-    meter.add(WindowReport({}, losses={"mel": 1.0}))
-    meter.add(WindowReport({}, losses={"mel": float("nan")}, faults={"model": "loss mel"}))
+    meter = tracking.Meter(iter(range(9)).__next__)
+    meter.add(tracking.WindowReport({}, losses={"mel": 1.0}))
+    meter.add(tracking.WindowReport({}, losses={"mel": float("nan")}, faults={"model": "loss mel"}))
     values = meter.read()
     assert (values["mel"], values["skipped"]) == (1.0, 1.0)
 
 
 def run_in(folder, step=0):
-    return TrackedRun(folder / "voice", CONFIG, 8000, step)
+    return tracking.TrackedRun(folder / "voice", CONFIG, 8000, step)
 
 
 def metrics_of(folder):
@@ -220,9 +214,9 @@ def test_a_run_that_weights_and_biases_refuses_is_an_error_and_closes_the_other_
 ):
     closed = []
     board = Backend("tensorboard", failing, None, lambda: closed.append("tensorboard"))
-    monkeypatch.setitem(tracker_module._OPENING, "tensorboard", lambda run: board)
+    monkeypatch.setitem(tracking._OPENING, "tensorboard", lambda run: board)
     fake_wandb(monkeypatch, [], [])
-    run = TrackedRun(tmp_path / "stranger", CONFIG, 8000)
+    run = tracking.TrackedRun(tmp_path / "stranger", CONFIG, 8000)
     with (
         pytest.raises(InputError, match=r"api_key not configured; .* WANDB_MODE=offline"),
         open_backends(["tensorboard", "wandb"], run),
@@ -231,37 +225,40 @@ def test_a_run_that_weights_and_biases_refuses_is_an_error_and_closes_the_other_
     assert closed == ["tensorboard"]
 
 
-ON_A_FULL_DISK = """
-import resource, sys
-from pathlib import Path
-from models.training.observing.tracker import TrackedRun, Tracker, Validation, open_backends
-from utils.cli import run
-
-folder = Path(sys.argv[1])
-resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-def main():
-    with open_backends(["tensorboard"], TrackedRun(folder, {}, 8000)) as backends:
-        tracker = Tracker(folder, backends)
-        for step in range(1000):
-            tracker.log_validation(Validation(1.0, {}, {}), step)
-
-run(main)
-"""
+@pytest.fixture
+def _full_disk():
+    """No file can be larger than 4 kB."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_a_full_disk_ends_training_with_one_error_and_no_traceback_of_another_thread(tmp_path):
-    done = Process("-c", ON_A_FULL_DISK, str(tmp_path)).finish()
-    assert done.returncode == 1
-    lines = [line for line in done.stderr.splitlines() if " INFO " not in line]
-    assert [line.split(" WARNING ")[-1] for line in lines] == [
-        "the log of tensorboard is incomplete: [Errno 27] File too large",
-        f"error: {tmp_path}: the log of train.tracker tensorboard cannot be written: File too"
-        " large; free disk space, then continue with --resume",
-    ]
+@pytest.mark.usefixtures("_full_disk")
+def test_a_full_disk_ends_training_with_one_error_and_no_traceback_of_another_thread(
+    tmp_path, monkeypatch, caplog
+):
+    in_threads = []
+    monkeypatch.setattr(threading, "excepthook", in_threads.append)
+
+    def train():
+        run = tracking.TrackedRun(tmp_path, {}, 8000)
+        with open_backends(["tensorboard"], run) as backends:
+            for step in range(1000):
+                Tracker(tmp_path, backends).log_validation(Validation(1.0, {}, {}), step)
+
+    with pytest.raises(InputError) as error:
+        train()
+    assert str(error.value) == (
+        f"{tmp_path}: the log of train.tracker tensorboard cannot be written: File too large; free"
+        " disk space, then continue with --resume"
+    )
+    assert caplog.messages == ["the log of tensorboard is incomplete: [Errno 27] File too large"]
+    assert in_threads == []
 
 
 def test_a_log_that_cannot_be_opened_is_an_error_that_names_the_experiment(tmp_path, monkeypatch):
-    monkeypatch.setitem(tracker_module._OPENING, "jsonl", failing)
+    monkeypatch.setitem(tracking._OPENING, "jsonl", failing)
     message = r"the log of train\.tracker jsonl cannot be written: No space left on device"
     with pytest.raises(InputError, match=message), open_backends(["jsonl"], run_in(tmp_path)):
         pass
@@ -274,9 +271,9 @@ def test_all_logs_are_closed_if_one_raises_another_error(tmp_path, monkeypatch):
     closed = []
     for name in ("tensorboard", "jsonl"):
         other = Backend(name, failing, None, lambda name=name: closed.append(name))
-        monkeypatch.setitem(tracker_module._OPENING, name, lambda run, other=other: other)
+        monkeypatch.setitem(tracking._OPENING, name, lambda run, other=other: other)
     crashing = Backend("wandb", failing, None, crash)
-    monkeypatch.setitem(tracker_module._OPENING, "wandb", lambda run: crashing)
+    monkeypatch.setitem(tracking._OPENING, "wandb", lambda run: crashing)
     with (
         pytest.raises(RuntimeError, match="writer"),
         open_backends(["tensorboard", "wandb", "jsonl"], run_in(tmp_path)),
@@ -289,10 +286,10 @@ def test_a_missing_package_is_named_with_its_remedy(monkeypatch):
     known = {"tensorboard"}
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name if name in known else None)
 
-    check_backends(["tensorboard"], n_samples=0)
-    check_backends(["jsonl"], n_samples=3)
-    check_backends([], n_samples=3)
+    tracking.check_backends(["tensorboard"], n_samples=0)
+    tracking.check_backends(["jsonl"], n_samples=3)
+    tracking.check_backends([], n_samples=3)
     with pytest.raises(InputError, match=r"matplotlib is not installed: .*train\.valid_samples=0"):
-        check_backends(["jsonl", "tensorboard"], n_samples=3)
+        tracking.check_backends(["jsonl", "tensorboard"], n_samples=3)
     with pytest.raises(InputError, match=r"wandb is not installed: pip install wandb, or set"):
-        check_backends(["tensorboard", "wandb"], n_samples=0)
+        tracking.check_backends(["tensorboard", "wandb"], n_samples=0)
