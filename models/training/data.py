@@ -153,8 +153,7 @@ def _features_of(config: Config, vocabulary: Vocabulary) -> Sequence[generated.F
 
 
 def _open_stores(config: Config, store_type: type[S]) -> list[S]:
-    mel = config.preprocess.mel
-    stores = [store_type(folder, mel) for folder in dataset_folders(config)]
+    stores = [store_type(folder, config.preprocess.mel) for folder in dataset_folders(config)]
     for store in stores:
         check_made_with(store.folder, config.preprocess, config.dataset_path)
     return stores
@@ -276,8 +275,7 @@ def data_of(
     loader = _training_loader(BatchReader(training, fill), sampler, train, device)
     samples = [validation[Draw(0, n)] for n in range(min(train.valid_samples, len(validation)))]
     # of validation; other processes may have one batch more or less
-    lengths = validation.lengths
-    plan = FrameBudgetSampler(lengths, budget, seed=0).plan(0) if len(validation) else []
+    plan = FrameBudgetSampler(validation.lengths, budget, seed=0).plan(0) if len(validation) else []
     batches = [[Draw(0, item) for item in batch] for batch in plan[rank::processes]]
     generator = torch.Generator()  # not the global one, on which dropout depends
     valid = DataLoader(validation, batch_sampler=batches, collate_fn=collator, generator=generator)

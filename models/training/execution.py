@@ -24,9 +24,7 @@ from utils.logging import get_logger
 
 # of one network and shape, at most: discriminators are called with and without recordings
 _GRAPHS_PER_SHAPE = 4
-PROFILE = "profile"  # folder in that of the experiment
 TRACE, TABLE, MEMORY = "trace.json", "operations.txt", "memory.pickle"
-_N_SHOWN = 10
 _N_EVENTS = 100_000  # allocations that the snapshot of the memory remembers, the last ones
 
 
@@ -103,7 +101,7 @@ def profiled(
         with profile(
             activities=activities,
             schedule=plan,
-            on_trace_ready=partial(_write_profile, folder / PROFILE),
+            on_trace_ready=partial(_write_profile, folder / "profile"),
             profile_memory=True,
             acc_events=True,
         ) as recorded:
@@ -121,6 +119,6 @@ def _write_profile(folder: Path, recorded: profile) -> None:
     if ProfilerActivity.CUDA in recorded.activities:
         cost = "self_cuda_time_total"
         torch.cuda.memory._dump_snapshot(str(folder / MEMORY))
-    table = recorded.key_averages().table(sort_by=cost, row_limit=_N_SHOWN)
+    table = recorded.key_averages().table(sort_by=cost, row_limit=10)
     (folder / TABLE).write_text(table, encoding="utf-8")
     get_logger(__name__).info("profile in %s:\n%s", folder, table)

@@ -135,7 +135,16 @@ def tensors_of(network: nn.Module, layer: type[nn.Module]) -> list[str]:
 def _fill(network: nn.Module, source: Tensors, rows: dict[str, Rows], transfer: Transfer) -> None:
     tensors = network.state_dict()  # shares memory with the network
     speaker_embeddings = tensors_of(network, SpeakerEmbedding)
-    _check_tensors(tensors, source, rows)
+    faults = []
+    for name in sorted(tensors.keys() & source.keys()):
+        old, new = tuple(source[name].shape), tuple(tensors[name].shape)
+        if (old[1:] != new[1:]) if name in rows else (old != new):
+            faults.append(f"{name} is {old} in that model and {new} in this one")
+    if faults:
+        remedy = "use the sizes in the model section of that model's config.json"
+        raise InputError(f"--init_from: tensors of other shapes: {listed(faults)}; {remedy}")
+    if names := not_finite(source):
+        raise InputError(f"--init_from: infinity or NaN in {listed(names)}; use another checkpoint")
     for name, tensor in tensors.items():
         if name not in source:
             missing = [f"{name}: {row}" for row in rows[name].new] if name in rows else [name]
@@ -164,19 +173,6 @@ def _fill_rows(name: str, tensor: Tensor, source: Tensor, rows: Rows, transfer: 
         else:
             transfer.new.append(f"{name}: {row}")
     transfer.dropped += [f"{name}: {row}" for row in rows.old if row not in rows.new]
-
-
-def _check_tensors(tensors: Tensors, source: Tensors, rows: dict[str, Rows]) -> None:
-    faults = []
-    for name in sorted(tensors.keys() & source.keys()):
-        old, new = tuple(source[name].shape), tuple(tensors[name].shape)
-        if (old[1:] != new[1:]) if name in rows else (old != new):
-            faults.append(f"{name} is {old} in that model and {new} in this one")
-    if faults:
-        remedy = "use the sizes in the model section of that model's config.json"
-        raise InputError(f"--init_from: tensors of other shapes: {listed(faults)}; {remedy}")
-    if names := not_finite(source):
-        raise InputError(f"--init_from: infinity or NaN in {listed(names)}; use another checkpoint")
 
 
 def _log_transfer(transfer: Transfer, folder: Path, other_model: str) -> None:

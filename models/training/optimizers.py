@@ -162,9 +162,7 @@ class WeightAverage:
     @torch.no_grad()
     def update(self, n_updates: int) -> None:
         """Takes in the weights of the network, after the last of so many updates of the run."""
-        decay = self._decay
-        if self._warmup:
-            decay = min(decay, (1 + n_updates) / (10 + n_updates))
+        decay = min(self._decay, (1 + n_updates) / (10 + n_updates) if self._warmup else 1.0)
         current = self._network.state_dict()
         floats = [name for name, tensor in current.items() if tensor.is_floating_point()]
         averages = [self._average[name] for name in floats]

@@ -17,8 +17,9 @@ from models.training import processes
 from models.training.checkpointer import Checkpointer
 from models.training.data import windows
 from models.training.execution import Compilation, profiled
-from models.training.observing.observer import Observer
-from models.training.observing.tracker import Meter, WindowReport
+from models.training.observing.observer import eval_mode, validate
+from models.training.observing.scoring import ScoringResult
+from models.training.observing.tracker import Meter, Validation, WindowReport
 from models.training.optimizers import WeightAverage, build_optimizer, learning_rate
 from models.training.processes import Interrupts
 from models.training.run import Run, log_start
@@ -61,12 +62,12 @@ class Trainer:
         )
         average = None
         if decay := config.ema_decay:
-            spoken = task.networks[task.exported]
-            average = WeightAverage(spoken, decay, warmup=config.ema_warmup)
+            average = WeightAverage(task.networks[task.exported], decay, warmup=config.ema_warmup)
         self._average = average
         updater = self._updater
         self.checkpointer = Checkpointer(run, updater.optimizers, updater.scaler, average)
-        self._observer = Observer(run, average.in_network if average else nullcontext)
+        # fills the exported network with the weights of synthesis, for a block
+        self._spoken_weights = average.in_network if average else nullcontext
         self._bad_in_a_row = 0
         self._meter = Meter(time.monotonic)
 
@@ -97,9 +98,9 @@ class Trainer:
                 if is_due or interrupts.agreed():
                     self.checkpointer.save()
                     if self._must_validate and not interrupts.agreed():
-                        self.checkpointer.add_validation(self._observer.validate(position.step))
+                        self.checkpointer.add_validation(self._validate())
                     if self._must_score and not interrupts.agreed():
-                        self.checkpointer.add_scores(self._observer.score(position.step))
+                        self.checkpointer.add_scores(self._score())
                     if signal := interrupts.agreed():
                         message = "stopped at update %d of %d; --resume continues"
                         _log.info(message, position.step, run.last_update)
@@ -129,6 +130,33 @@ class Trainer:
         """Returns whether a measurement is due and was not done yet."""
         is_left = self.is_finished and last < self.position.step
         return is_left or self.checkpointer.has_passed(every, last)
+
+    def _validate(self) -> Validation:
+        """Computes and logs the validation losses of the weights of synthesis; shows samples."""
+        task, data, device = self.run.task, self.run.data, self.run.accelerator.device
+        with self._spoken_weights():
+            validation = validate(task, data.valid, device)
+            if self.run.accelerator.is_main_process:
+                self.run.tracker.log_validation(validation, self.position.step)
+                if data.samples is not None:
+                    with eval_mode(task.networks.values()):
+                        samples = task.samples(send_to_device(data.samples, device))
+                        self.run.tracker.log_samples(samples, self.position.step)
+        return validation
+
+    def _score(self) -> ScoringResult | None:
+        """Scores some validation utterances in the first process; the others wait.
+
+        `train.score_seconds` keeps the wait far below their timeout.
+        """
+        task, device, scoring = self.run.task, self.run.accelerator.device, self.run.scoring
+        if scoring is None:
+            return None
+        with self._spoken_weights(), eval_mode(task.networks.values()):
+            scores = scoring.run(lambda batch: next(task.samples(send_to_device(batch, device))))
+        if scores is not None:
+            self.run.tracker.log_scores(scores, self.position.step)
+        return scores
 
     def windows(self) -> Iterator[list[Any]]:
         """Yields the micro-batches of every update that is left, over all epochs."""
@@ -273,9 +301,10 @@ class Updater:
         report.norms[backward.network] = norm_value
         bad = [name for name in backward.terms if not math.isfinite(report.losses[name])]
         is_finite = math.isfinite(norm_value)
-        if bad or not (is_finite or self._lowers_scale()):
-            fault = f"loss {', '.join(bad)}" if bad else "gradient norm"
-            report.faults[backward.network] = fault
+        # fp16 may be finite with a smaller scale of the losses
+        lowers_scale = not is_finite and self.scaler.is_enabled() and self.scaler.get_scale() > 1
+        if bad or not (is_finite or lowers_scale):
+            report.faults[backward.network] = f"loss {', '.join(bad)}" if bad else "gradient norm"
             is_bad = [not bool(loss.isfinite()) for loss in backward.losses]
             for batch, named in zip(window, is_bad, strict=True):
                 # all if only the gradient, or the loss of another process, is not finite
@@ -285,10 +314,6 @@ class Updater:
             refine_norms(self._task.networks[backward.network])
             report.updated.add(backward.network)
         self.scaler.update()
-
-    def _lowers_scale(self) -> bool:
-        """Returns whether fp16 may be finite with a smaller scale of the losses."""
-        return self.scaler.is_enabled() and self.scaler.get_scale() > 1
 
 
 def weighted_mean(losses: Mapping[str, LossTerm], counts: Mapping[Unit, int]) -> Tensor:

@@ -18,7 +18,7 @@ from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote
 
 import numpy as np
@@ -38,9 +38,6 @@ from utils.errors import InputError
 from utils.files import replacing
 from utils.logging import progress
 from utils.parallel import ParallelBackend, n_cores, run_chunks
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 EMBEDDED_BYTES = 20_000_000  # of sounds and pictures in a page; more go to a folder next to it
 _PAGE_FILE = re.compile(r"\d+-\d+\.(flac|png)")
@@ -283,7 +280,7 @@ def _variables(evaluation: Evaluation) -> dict[str, object]:
     }
 
 
-def _breakable(name: str) -> "Markup":
+def _breakable(name: str) -> str:
     """Allows line breaks in a name after punctuation."""
     from markupsafe import Markup, escape
 

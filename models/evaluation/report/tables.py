@@ -7,15 +7,10 @@ from itertools import cycle
 from typing import NamedTuple
 
 from models.evaluation.results import Comparison, Evaluation, MeanScore, System, Verdict, verdict_of
+from processors.metrics import utterance_scorer as scoring
 from processors.metrics.registry import CHECKS, MEANINGS
-from processors.metrics.utterance_scorer import (
-    DIFFERENCE,
-    OF_RECORDING,
-    EvaluatedUtterance,
-    UtteranceScores,
-)
+from processors.metrics.utterance_scorer import DIFFERENCE, OF_RECORDING, EvaluatedUtterance
 
-_TRANSCRIBED = ("wer", "cer")  # metrics whose notes are the recogniser's output
 _MAX_DIGITS = 4  # after the point
 _SIGNIFICANT = 4  # of the largest number
 _PLAIN = str.maketrans({"−": "-", "…": "..", "\u202f": ","})  # for terminals
@@ -149,8 +144,7 @@ def difference_rows(
     rows = []
     for column in columns:
         scores = [comparison.differences.get(column.name) for comparison in comparisons]
-        digits = digits_for(score for score in scores if score is not None)
-        column = replace(column, digits=digits)
+        column = replace(column, digits=digits_for(score for score in scores if score is not None))
         cells = [
             None if score is None else _difference_cell(score, column, comparison, voices)
             for score, comparison in zip(scores, comparisons, strict=True)
@@ -214,7 +208,7 @@ def shown_utterance(
     return ShownUtterance(item.id, item.written or item.text, seconds, values, flags)
 
 
-def _value(scored: Sequence[UtteranceScores], name: str) -> float | None:
+def _value(scored: Sequence[scoring.UtteranceScores], name: str) -> float | None:
     values = (scores.values[name].value for scores in scored if name in scores.values)
     return next(map(float, values), None)
 
@@ -225,7 +219,7 @@ def transcripts_of(item: EvaluatedUtterance, systems: Sequence[System]) -> list[
     for n, system in enumerate(systems, 1):
         scored = system.scored.get(item.id)
         for voice, ending in ((n, ""), (0, OF_RECORDING)):
-            for name in _TRANSCRIBED:
+            for name in ("wer", "cer"):  # their notes are the recogniser's output
                 if scored is not None and name + ending in scored.values:
                     notes.setdefault(voice, scored.values[name + ending].note)
     return sorted(notes.items())

@@ -1,9 +1,8 @@
-"""Validation losses, samples and scores of the weights that synthesis uses."""
+"""Validation losses, and networks in evaluation mode."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -11,46 +10,8 @@ from accelerate.utils import gather_object, send_to_device
 from torch import nn
 
 from models.base.task import LossTerm, MetricTerm, Task, Unit
-from models.training.observing.scoring import ScoringResult
 from models.training.observing.tracker import Validation
 from models.training.processes import random_states, restore_random_states, take_from_first
-from models.training.run import Run
-
-
-@dataclass(frozen=True)
-class Observer:
-    """Validates and scores the networks of a run; neither changes the updates that follow."""
-
-    run: Run
-    # fills the exported network with the weights of synthesis, for a block
-    spoken_weights: Callable[[], AbstractContextManager[None]]
-
-    def validate(self, step: int) -> Validation:
-        """Computes and logs the validation losses after `step` updates, and shows samples."""
-        task, data, device = self.run.task, self.run.data, self.run.accelerator.device
-        with self.spoken_weights():
-            validation = validate(task, data.valid, device)
-            if self.run.accelerator.is_main_process:
-                self.run.tracker.log_validation(validation, step)
-                if data.samples is not None:
-                    with eval_mode(task.networks.values()):
-                        samples = task.samples(send_to_device(data.samples, device))
-                        self.run.tracker.log_samples(samples, step)
-        return validation
-
-    def score(self, step: int) -> ScoringResult | None:
-        """Scores some validation utterances in the first process; the others wait.
-
-        `train.score_seconds` keeps the wait far below their timeout.
-        """
-        task, device, scoring = self.run.task, self.run.accelerator.device, self.run.scoring
-        if scoring is None:
-            return None
-        with self.spoken_weights(), eval_mode(task.networks.values()):
-            scores = scoring.run(lambda batch: next(task.samples(send_to_device(batch, device))))
-        if scores is not None:
-            self.run.tracker.log_scores(scores, step)
-        return scores
 
 
 def validate(task: Task[Any], batches: Iterable[Any], device: torch.device) -> Validation:

@@ -22,7 +22,7 @@ from tests.models.training import small_tasks
 from tests.models.training.small_tasks import TinyTask, make_processed, make_trainer, train_config
 from utils.errors import InputError
 
-VALIDATE = "models.training.observing.observer.validate"
+VALIDATE = "models.training.trainer.validate"
 
 
 @pytest.fixture
