@@ -24,8 +24,7 @@ from models.checkpoint.folders import prune, step_folder, steps_of, write_checkp
 from models.checkpoint.history import Position
 from models.checkpoint.loading import RAW_WEIGHTS, WEIGHTS
 from models.checkpoint.tensors import not_finite, read_tensors
-from models.training.observing.scoring import ScoringResult
-from models.training.observing.tracker import Validation
+from models.training.observing.scoring import ScoringResult, Validation
 from models.training.optimizers import WeightAverage
 from models.training.processes import random_states, restore_random_states
 from models.training.run import Run

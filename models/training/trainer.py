@@ -17,9 +17,8 @@ from models.training import processes
 from models.training.checkpointer import Checkpointer
 from models.training.data import windows
 from models.training.execution import Compilation, profiled
-from models.training.observing.observer import eval_mode, validate
-from models.training.observing.scoring import ScoringResult
-from models.training.observing.tracker import Meter, Validation, WindowReport
+from models.training.observing.scoring import ScoringResult, Validation, eval_mode, validate
+from models.training.observing.tracker import Meter, WindowReport
 from models.training.optimizers import WeightAverage, build_optimizer, learning_rate
 from models.training.processes import Interrupts
 from models.training.run import Run, log_start
@@ -249,7 +248,7 @@ class Updater:
         """
         by_batch = [self._task.counts(batch) for batch in window]
         counts = {unit: sum(counts[unit] for counts in by_batch) for unit in by_batch[0]}
-        if processes.n_processes() > 1:
+        if processes.has_several():
             summed = processes.sum_over_processes(list(counts.values()), self._device).tolist()
             counts = {unit: int(n) for unit, n in zip(counts, summed, strict=True)}
         report = WindowReport(counts)

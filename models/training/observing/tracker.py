@@ -16,7 +16,7 @@ from torch import Tensor
 
 from models.base.task import Sample, Unit
 from models.checkpoint.history import Position
-from models.training.observing.scoring import ScoringResult
+from models.training.observing.scoring import ScoringResult, Validation
 from utils.errors import InputError
 from utils.files import append_jsonl, read_jsonl, write_jsonl
 from utils.logging import clock_face, get_logger
@@ -44,14 +44,6 @@ class WindowReport:
     faults: dict[str, str] = field(default_factory=dict)
     # ids in this process that may have caused a fault
     utterances: list[str] = field(default_factory=list)
-
-
-class Validation(NamedTuple):
-    """Result of a validation, by name."""
-
-    loss: float  # the weighted sum that training minimises; NaN without batches
-    losses: Mapping[str, float]  # its terms, per valid element
-    metrics: Mapping[str, float]  # means per item; left out where no item has a value
 
 
 class TrackedRun(NamedTuple):

@@ -13,9 +13,7 @@ from safetensors.torch import load_file
 from config.train import AdamConfig, ScheduleConfig
 from models.base.task import Sample
 from models.checkpoint.folders import fault_of, latest_checkpoint, steps_of, write_checkpoint
-from models.training.observing.observer import validate
-from models.training.observing.scoring import ScoringResult
-from models.training.observing.tracker import Validation
+from models.training.observing.scoring import ScoringResult, Validation, validate
 from models.training.run import Run
 from models.training.trainer import Trainer
 from tests.models.training import small_tasks

@@ -1,5 +1,6 @@
 import logging
 import math
+import random
 import shutil
 from dataclasses import replace
 from types import SimpleNamespace
@@ -8,13 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from models.base.task import Sample
-from models.training.observing.scoring import (
-    PeriodicScoring,
-    build_scoring,
-    check_score_metrics,
-    choose_utterances,
-)
+from models.base.task import MetricTerm, Sample
+from models.training.observing import scoring as observing
+from models.training.observing.scoring import PeriodicScoring, build_scoring, choose_utterances
 from modules.mel import MelConfig
 from processors.audio.files import AudioError
 from processors.dataset.batch import VocoderBatch
@@ -30,6 +27,7 @@ from tests.models.vocoder import small_hifigan
 from tests.models.vocoder.small_hifigan import gan_config, make_recordings, make_segments
 from tests.processors.metrics.packages import skip_without
 from utils.errors import InputError
+from utils.seed import seed_everything
 
 RATE = 16000
 MEL = MelConfig(sample_rate=RATE, f_max=8000)
@@ -203,16 +201,16 @@ def config_of(task="tts", **changes):
 )
 def test_metrics_that_do_not_fit_the_model_are_refused(metrics, fault):
     with pytest.raises(InputError, match=rf"train\.score_metrics: {fault}"):
-        check_score_metrics(config_of(score_metrics=metrics))
+        observing.check_score_metrics(config_of(score_metrics=metrics))
 
 
 def test_vocoders_may_be_scored_by_resynthesis_and_by_pairs():
-    check_score_metrics(config_of("vocoder", score_metrics=("mel_l1", "mcd")))
+    observing.check_score_metrics(config_of("vocoder", score_metrics=("mel_l1", "mcd")))
 
 
 def test_pretrained_models_score_as_in_stage_4():
     skip_without("distillmos", "similarity")
-    check_score_metrics(config_of(score_metrics=("distillmos", "similarity")))
+    observing.check_score_metrics(config_of(score_metrics=("distillmos", "similarity")))
     recorded = LabelledSpeech(tone(seconds=1.5), RATE, "", "")
     spoken = recorded.wav[: 5 * RATE // 4]
     scorer = scoring("distillmos", "similarity", utterances=[(1, recorded)])
@@ -360,3 +358,67 @@ def test_the_text_of_a_recording_that_is_cut_is_unknown(tmp_path):
     _, first = choose_utterances(utterance_config(), data)[0]
     assert first.text == ""
     assert len(first.wav) == 9 * HOP
+
+
+def test_validation_is_a_mean_over_elements_and_restores_the_state(store):
+    task = small_tasks.TinyTask(dropout=0.5)
+    task.networks["model"].train()
+    generator = torch.get_rng_state()
+    batches = [small_tasks.make_data(store, train_config(batch_size=n)).valid for n in (1, 9)]
+    loss, losses, _ = observing.validate(task, batches[0], torch.device("cpu"))
+    together, *_ = observing.validate(task, batches[1], torch.device("cpu"))
+    assert loss == pytest.approx(losses["mel"] + 0.1 * losses["duration"])
+    assert loss == pytest.approx(together, rel=1e-6)
+    assert task.networks["model"].training
+    assert torch.equal(torch.get_rng_state(), generator)
+
+
+class WithMetrics(small_tasks.TinyTask):
+    """The metric of an item with an even number is that number; odd ones have none."""
+
+    def validation_step(self, batch):
+        numbers = [int(id[-3:]) for id in batch.ids]
+        even = [number for number in numbers if number % 2 == 0]
+        metrics = {"even": MetricTerm(sum(even), len(even)), "none": MetricTerm(0.0, 0)}
+        return super().validation_step(batch) | metrics
+
+
+def test_metrics_are_means_over_the_items_that_have_one_and_no_part_of_the_loss(store):
+    data = small_tasks.make_data(store, train_config(batch_size=1))
+    loss, losses, metrics = observing.validate(WithMetrics(), data.valid, torch.device("cpu"))
+    assert metrics == {"even": (10 + 12) / 2}
+    assert losses.keys() == {"mel", "duration"}
+    assert loss == observing.validate(small_tasks.TinyTask(), data.valid, torch.device("cpu")).loss
+
+
+def test_validation_without_batches_gives_no_number():
+    loss, losses, metrics = observing.validate(small_tasks.TinyTask(), [], torch.device("cpu"))
+    assert math.isnan(loss)
+    assert losses == metrics == {}
+
+
+def test_a_validation_that_fails_leaves_networks_in_training_mode_as_well():
+    network = small_tasks.TinyTask().networks["model"]
+
+    def fail():
+        with observing.eval_mode([network]):
+            assert not network.training
+            assert not torch.is_grad_enabled()
+            raise MemoryError
+
+    with pytest.raises(MemoryError):
+        fail()
+    assert network.training
+    assert torch.is_grad_enabled()
+
+
+def test_random_numbers_after_evaluation_are_those_without_it():
+    def draw():
+        return random.random(), np.random.rand(), float(torch.rand(1))  # noqa: NPY002
+
+    seed_everything(5)
+    expected = draw()
+    seed_everything(5)
+    with observing.eval_mode([]):
+        drawn = [draw() for _ in range(3)]
+    assert drawn[0] == draw() == expected

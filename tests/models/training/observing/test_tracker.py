@@ -14,7 +14,8 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from models.base.task import Sample
 from models.checkpoint.history import Position
 from models.training.observing import tracker as tracking
-from models.training.observing.tracker import Backend, Tracker, Validation, open_backends
+from models.training.observing.scoring import Validation
+from models.training.observing.tracker import Backend, Tracker, open_backends
 from utils.errors import InputError
 
 CONFIG = {"train.adam.lr": 0.01, "dataset": ["a", "b"]}
