@@ -39,9 +39,8 @@ def evaluate(
 ) -> Evaluation:
     """Scores systems, and writes `scores.jsonl`, `scores.json` and `comparison.json`.
 
-    Raises:
-        InputError: If a file or recording is missing or cannot be read, systems differ in their
-            utterances, or a metric is unknown or applies to no system.
+    Raises an InputError if a file or recording is missing or cannot be read, systems differ in
+    their utterances, or a metric is unknown or applies to no system.
     """
     options = options or EvaluationOptions()
     mel, user_models = inputs.preprocess.mel, options.user_models

@@ -64,10 +64,8 @@ def initialise(task: Task[Any], assets: Assets, reference: str | Path) -> Transf
 
     The exported network is filled from model.safetensors; others, such as discriminators, from a
     file of their name where there is one; or all from a checkpoint of another project. Tensors on
-    another scale, such as linear bin edges where the new ones are logarithmic, are dropped.
-
-    Raises:
-        InputError: If tensors of one name have different shapes or are not finite, or none fits.
+    another scale, such as linear bin edges where the new ones are logarithmic, are dropped. Raises
+    an InputError if tensors of one name have different shapes or are not finite, or none fits.
     """
     source = load_model(fetch(reference, for_training=True))
     if different := source.mel.differences(assets.mel):
@@ -198,9 +196,8 @@ def _log_transfer(transfer: Transfer, folder: Path, other_model: str) -> None:
 def extend_assets(voice: Assets, data: Assets) -> Assets:
     """Adds the speakers of the training data to the assets of a voice.
 
-    Raises:
-        InputError: If the voice has another mel definition, lacks phones of the data, has a speaker
-            of the same name already, or no vocabulary or statistics of its speakers.
+    Raises an InputError if the voice has another mel definition, lacks phones of the data, has a
+    speaker of the same name already, or no vocabulary or statistics of its speakers.
     """
     if different := voice.mel.differences(data.mel):
         raise InputError(

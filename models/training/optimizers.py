@@ -107,14 +107,10 @@ class Lamb(torch.optim.Optimizer):
 def learning_rate(config: TrainConfig, update: int, epoch: int, last_update: int) -> float:
     """Computes the learning rate of an update, without state: a resumed run needs none.
 
-    Schedules count optimizer updates, however many micro-batches and processes share one. A decay
-    begins where the warm-up ends; in TensorFlowTTS it begins at update 0, and the rate jumps at the
-    end of the warm-up.
-
-    Args:
-        update: Optimizer updates, from 1.
-        epoch: Epochs, from 0 (`exponential` without `decay_steps`).
-        last_update: The planned end of training, where decays without `decay_steps` end.
+    Schedules count optimizer updates from 1, however many micro-batches and processes share one;
+    `exponential` without `decay_steps` counts epochs from 0. A decay begins where the warm-up ends,
+    and without `decay_steps` ends at `last_update`, the planned end of training. In TensorFlowTTS
+    it begins at update 0, and the rate jumps at the end of the warm-up.
     """
     schedule, rate = config.lr_scheduler, config.adam.lr
     if config.scheduler == "NoamLR":

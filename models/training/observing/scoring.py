@@ -32,7 +32,6 @@ from utils.logging import get_logger
 from utils.seed import derived_seed
 
 _log = get_logger(__name__)
-
 _LONGEST = 3.0  # times the recording, plus a second; the rest of endless speech is cut
 # Wrong or missing files and packages; training needs none of those that read and measure audio.
 _UNAVAILABLE = (InputError, UtteranceError, OSError, ImportError)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from accelerate.tracking import TensorBoardTracker, WandBTracker
@@ -164,7 +164,6 @@ def _tensorboard(run: TrackedRun) -> Backend:
     writer.add_text("config", "\n".join(table), run.step)
 
     def show(sample: Sample, step: int) -> None:
-        """Records the audio and figures of a sample."""
         for name, draw in sample.figures.items():
             writer.add_figure(_path(sample, name), draw(), step)
         for name, wav in sample.audio.items():
@@ -187,14 +186,13 @@ def _weights_and_biases(run: TrackedRun) -> Backend:
         raise InputError(f"train.tracker wandb: {error}; {remedy}") from error
 
     def show(sample: Sample, step: int) -> None:
-        """Records the audio and figures of a sample."""
         from matplotlib.backends.backend_agg import FigureCanvasAgg
 
         sounds = {
             _path(sample, name): wandb.Audio(_playable(wav).numpy(), sample_rate=run.sample_rate)
             for name, wav in sample.audio.items()
         }
-        images = {}
+        images: dict[str, Any] = {}
         for name, draw in sample.figures.items():
             canvas = FigureCanvasAgg(draw())  # wandb takes figures only if pyplot is imported
             canvas.draw()

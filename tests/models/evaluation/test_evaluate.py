@@ -152,15 +152,6 @@ def test_recordings_without_a_text_have_no_word_error(tmp_path, caplog):
         evaluate(inputs, only("wer"), n_jobs=1)
 
 
-def test_utterances_without_a_score_are_logged(copies, monkeypatch, caplog):
-    score = METRICS["mel_l1"].score
-    set_score(monkeypatch, "mel_l1", lambda copy: None if len(copy.wav) < 4000 else score(copy))
-    with caplog.at_level("WARNING", "arion"):
-        report = evaluate(copies, only("mel_l1"), n_jobs=1)
-    assert report.scores["mel_l1"].n == 1
-    assert "no mel_l1 of 1 of 2 (lacks a whole frame): rec-008" in caplog.text
-
-
 def test_only_a_data_set_or_a_whole_split_is_scored(tmp_path, copies):
     wav = np.full(3000, 0.1)  # of the user's, next to the copies of the dataset
     write_wav(tmp_path / "mine.wav", wav * np.sin(np.arange(3000)), RATE)

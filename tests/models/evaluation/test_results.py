@@ -169,7 +169,7 @@ def test_intervals_hold_the_true_mean_as_often_as_they_say():
 
 @pytest.mark.parametrize("n", [12, *(pytest.param(n, marks=pytest.mark.slow) for n in (20, 50))])
 def test_intervals_of_few_utterances_are_not_too_narrow(n):
-    values = np.random.default_rng(9).normal(size=(500, n))
+    values = np.random.default_rng(9).normal(size=(250, n))
     held = np.mean([score.low <= 0 <= score.high for score in map(one, values)])
     assert 0.92 <= held <= 0.97
 

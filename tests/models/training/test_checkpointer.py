@@ -105,7 +105,6 @@ def test_resuming_is_bit_equal_with_accumulation_and_two_networks(store, tmp_pat
     whole = run(store, tmp_path / "whole", TinyGan(torch.float32), **changes)
     stopped = changes | {"max_steps": 3}
     run(store, tmp_path / "parts", TinyGan(torch.float32), **stopped)
-
     resumed = run(store, tmp_path / "parts", TinyGan(torch.float32), resume=True, **changes)
     # the run that stopped was validated at its end, which may have found its best there
     assert resumed[:3] == whole[:3]
@@ -149,7 +148,6 @@ def test_a_run_with_scores_is_resumed_exactly(store, tmp_path):
     plain = run(store, tmp_path / "plain", Rambling(dropout=0.3))
     scored = {"scoring": scoring_of(store), "score_steps": 2}
     run(store, tmp_path / "parts", Rambling(dropout=0.3), max_steps=5, **scored)
-
     resumed = run(store, tmp_path / "parts", Rambling(dropout=0.3), resume=True, **scored)
     assert resumed[:3] == plain[:3]
 
@@ -212,7 +210,6 @@ def test_a_damaged_record_of_a_validation_is_repeated(store, tmp_path, content, 
     trainer = make_trainer(store, tmp_path / "run", options(), TinyTask(dropout=0.3))
     checkpoint = latest_checkpoint(tmp_path / "run")
     (checkpoint / "measured.json").write_bytes(content)
-
     trainer.checkpointer.resume(checkpoint)
     assert (trainer.position.step, trainer.position.validated) == (1, 0)
     assert "measured.json is damaged: validation and scores are repeated" in caplog.text

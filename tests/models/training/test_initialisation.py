@@ -203,7 +203,6 @@ def test_a_new_experiment_starts_from_the_old_weights(trained):
     config, still = trained.parents[1] / "exp_config.json", ("train.adam.lr=1e-9",)
     train_anew(config, *still, "train.max_steps=1", name="tuned", init_from=str(trained))
     old, new = (load_model(path).network for path in (trained, trained.with_name("tuned")))
-
     for before, after in zip(old.parameters(), new.parameters(), strict=True):
         assert torch.allclose(before, after, atol=1e-7)
 

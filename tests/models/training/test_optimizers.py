@@ -50,7 +50,6 @@ def test_weights_decay_and_biases_and_norms_do_not(name):
         for parameter in group["params"]
     }
     decayed = {key for key, parameter in network.named_parameters() if decays[parameter]}
-
     conv = {f"conv.parametrizations.weight.original{n}" for n in (0, 1)}
     lstm = {"lstm.weight_ih_l0", "lstm.weight_hh_l0"}
     assert decayed == {"embedding.weight", "bias_map.weight", *conv, *lstm}
@@ -65,7 +64,6 @@ def test_without_a_gradient_adamw_shrinks_weights_only():
     for parameter in network.parameters():
         parameter.grad = torch.zeros_like(parameter)
     build_optimizer(network, config).step()
-
     torch.testing.assert_close(network.weight.detach(), before[0] * (1 - 0.1 * 0.2))
     assert torch.equal(network.bias.detach(), before[1])
 
@@ -153,7 +151,6 @@ def test_steps_are_those_of_the_definition_one_number_at_a_time(scale, changes):
     for step in range(6):
         take_steps(optimizer, parameters, [step], scale)
         reference.step(numbers(gradients_of(parameters, step, scale)))
-
     for found, expected in zip(numbers(parameters), reference.tensors, strict=True):
         assert found == pytest.approx(expected, rel=1e-10)
 
@@ -163,7 +160,6 @@ def test_the_first_step_changes_each_tensor_by_the_learning_rate():
     parameters = parameters_of((40, 30), (7,))
     before = [parameter.detach().clone() for parameter in parameters]
     take_steps(Lamb(parameters, **SETTINGS | {"weight_decay": 0.0}), parameters, [0], scale=1e-5)
-
     for old, new in zip(before, parameters, strict=True):
         assert ((new - old).norm() / old.norm()).item() == pytest.approx(0.02, rel=1e-6)
 
@@ -204,7 +200,6 @@ def test_groups_share_one_norm_of_the_gradient():
     take_steps(Lamb(whole, **SETTINGS), whole, range(3))
     groups = [{"params": [parameter]} for parameter in parts]
     take_steps(Lamb(groups, **SETTINGS), parts, range(3))
-
     for one, other in zip(whole, parts, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=0)
 
@@ -238,7 +233,6 @@ def test_noam_is_the_schedule_of_nvidias_fastpitch():
     adam, warmup = AdamConfig(lr=0.1), ScheduleConfig(num_warmup=1000)
     config = train_config(adam=adam, scheduler="NoamLR", lr_scheduler=warmup)
     found = {n: learning_rate(config, n, 0, 0) for n in (1, 500, 999, 1000, 1001, 4000, 230_000)}
-
     for n, rate in found.items():
         expected = 0.1 * n / 1000**1.5 if n <= 1000 else 0.1 / math.sqrt(n)
         assert rate == pytest.approx(expected, rel=1e-12)
@@ -261,14 +255,6 @@ def test_polynomial_falls_to_its_end(power):
     assert at[4000] == pytest.approx(1e-3)
     assert at[102_000] == pytest.approx(5e-5 + 9.5e-4 * 0.5**power)
     assert at[200_000] == at[250_000] == pytest.approx(5e-5)
-
-
-def test_polynomial_of_power_one_without_an_end_is_linear():
-    polynomial, linear = (
-        [rate(update, scheduler=name, num_warmup=20) for update in range(1, 120)]
-        for name in ("polynomial", "linear")
-    )
-    assert polynomial == pytest.approx(linear)
 
 
 EIGHTH = 1 + math.cos(math.pi / 4)  # of a turn
@@ -348,7 +334,6 @@ def test_the_average_follows_weights_and_buffers_with_its_decay_after_a_warm_up(
                 expected[name] = kept * expected[name] + (1 - kept) * tensor
             else:
                 expected[name] = tensor.clone()
-
     found = average.state_dict()
     assert found.keys() == expected.keys()
     assert found["1.num_batches_tracked"] == 3

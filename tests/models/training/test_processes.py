@@ -80,7 +80,6 @@ def test_all_values_that_differ_anywhere_are_named(monkeypatch):
     monkeypatch.setattr(processes, "gather_object", lambda own: [*own, *others, *own])
     with pytest.raises(InputError, match=r"differ in data of stage 1, seed: give every machine"):
         check_agreement(facts)
-
     monkeypatch.setattr(processes, "gather_object", lambda own: [*own, *own])
     check_agreement(facts)
 

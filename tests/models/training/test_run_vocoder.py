@@ -45,7 +45,6 @@ def tensors_of(folder):
 def test_a_vocoder_becomes_an_experiment_with_curves_audio_and_figures(root):
     folder = run(root, "train.tracker=tensorboard", "train.valid_samples=1", "train.log_steps=1")
     tags = EventAccumulator(str(folder / "log")).Reload().Tags()
-
     curves = {"valid/mel_l1", "valid/stft", "train/disc_fake", "train/frames_per_s"}
     assert curves < set(tags["scalars"])
     assert {"train/grad_norm/generator", "train/grad_norm/discriminator"} < set(tags["scalars"])
@@ -59,7 +58,6 @@ def test_a_vocoder_becomes_an_experiment_with_curves_audio_and_figures(root):
 def test_half_precision_trains_both_networks_on_a_cpu(root):
     start = tensors_of(run(root, "train.adam.lr=0"))
     halves = tensors_of(run(root, "train.mixed_precision=bf16", name="halves"))
-
     for network, tensors in halves.items():
         assert all(tensor.dtype == torch.float32 for tensor in tensors.values())
         assert all(bool(tensor.isfinite().all()) for tensor in tensors.values())
@@ -106,7 +104,6 @@ def test_both_networks_start_from_those_of_another_run(trained):
     voice = trained / "ckpts" / "voice"
     source = tensors_of(voice)
     start = tensors_of(run(trained, "train.adam.lr=0", name="tuned", init_from=str(voice)))
-
     for network in ("model", "discriminator"):
         for name, tensor in source[network].items():
             if not name.endswith(("_u", "_v")):  # they follow the weights, rate or not

@@ -87,7 +87,6 @@ def test_a_gan_trains_both_networks_and_exports_one(store, checkpoints):
     parameters = {name: list(network.parameters()) for name, network in task.networks.items()}
     before = {name: [p.clone() for p in values] for name, values in parameters.items()}
     make_trainer(store, checkpoints, train_config(max_steps=2), task).fit()
-
     for name, values in parameters.items():
         assert not all(map(torch.equal, before[name], values)), name
     saved = {path.name for path in (checkpoints / "step-00000002").iterdir()}
@@ -225,7 +224,6 @@ def test_a_skipped_step_does_not_move_the_average(store, checkpoints):
     trainer = make_trainer(store, checkpoints, config, Exploding({2, 3}))
     initial = weights_of(trainer)["mel.weight"].clone()
     trainer.fit()
-
     expected = torch.lerp(initial, weights_of(trainer)["mel.weight"], 9 / 11)
     torch.testing.assert_close(trainer._average.state_dict()["mel.weight"], expected)
 
@@ -296,7 +294,6 @@ def test_weights_that_are_not_finite_stop_training_before_they_are_used(
     scoring = SimpleNamespace(run=lambda _: pytest.fail("scored"))
     config = replace(config, **{"save_steps": 0, due: 3})
     trainer = make_trainer(store, checkpoints, config, Overflowing(), scoring=scoring)
-
     match = r"update 3: these weights .*: model\.mel\.weight; .* kept checkpoints: 2 "
     with pytest.raises(InputError, match=match):
         trainer.fit()
@@ -363,7 +360,6 @@ def test_the_checkpoint_comes_before_validation_and_scores(store, checkpoints, l
     trainer, events, cards = follow(store, checkpoints, config)
     logged_saves.events = events
     trainer.fit()
-
     measured = ["update", "save", "validate", "validate", "score"]
     assert events == ["update", *measured, *measured]
     assert cards[-1][0] == 3
@@ -438,7 +434,6 @@ def test_a_finished_run_does_nothing(store, checkpoints, end, caplog):
 
 def test_the_end_is_the_nearer_of_steps_and_epochs():
     window = {"gradient_accumulation_step": 2}
-
     data = SimpleNamespace(sampler=range(10))
 
     def last_update(**limits):

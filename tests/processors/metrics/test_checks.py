@@ -78,7 +78,6 @@ def test_every_fault_put_into_a_recording_is_found(recordings):
 def test_signals_of_any_length_can_be_checked(n_samples, kind):
     wav = np.zeros(n_samples) if kind == "silence" else np.sin(np.arange(n_samples) / 10)
     spoken = LabelledSpeech(wav.astype(np.float32), RATE, "Yes.", "en")
-
     for recorded in (None, spoken, speech(voice(2)), speech(silence(0))):
         flags = flagged(spoken, recorded)
         if kind == "silence" or n_samples == 0:
@@ -160,7 +159,6 @@ def test_half_a_second_more_than_recorded_or_usual_passes():
 
 def test_noise_in_a_pause_is_no_sound():
     noise = 0.003 * np.random.default_rng(0).normal(size=len(silence(1.5))).astype(np.float32)
-
     note = check_silence(speech(voice(1), noise, voice(1)), None)
     assert note.startswith("1.5 s of silence at 0.9")
 

@@ -40,19 +40,12 @@ print(len(packages), {"torch", "soundfile", "numba", "scipy", *packages} & set(s
     assert loaded.strip() == "set()"
 
 
-@pytest.mark.parametrize("name", METRICS)
-def test_a_metric_says_what_it_is(name):
-    metric = METRICS[name]
-    assert metric.name == name
-    assert metric.needs
-
-
-@pytest.mark.parametrize("name", CHECKS)
-def test_a_check_says_what_it_finds(name):
-    check = CHECKS[name]
-    assert check.name == name
-    assert check.finds
-    assert any(char.isdigit() for char in sys.modules[check.score.__module__].__doc__)
+def test_metrics_and_checks_say_what_they_are():
+    assert all(metric.name == name and metric.needs for name, metric in METRICS.items())
+    for name, check in CHECKS.items():
+        assert check.name == name
+        assert check.finds
+        assert any(char.isdigit() for char in sys.modules[check.score.__module__].__doc__)
 
 
 def test_each_metric_and_check_is_defined_in_a_sentence():

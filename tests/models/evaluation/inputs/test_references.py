@@ -216,7 +216,6 @@ def test_copies_are_what_griffin_lim_makes_of_the_mels_of_recordings(tmp_path):
 def test_copies_are_what_a_trained_vocoder_makes_of_them(tmp_path, trained):
     vocoder = open_vocoder(trained, MEL)
     copies = resynthesise(ITEMS, vocoder, INPUTS, tmp_path / "copies")
-
     whole = torch.from_numpy(recording(1)[: 20 * 256])[None]
     network = vocoder.load(SETTINGS, "cpu")
     expected = network.infer(MelSpectrogram(MEL)(whole))[0].numpy()

@@ -14,7 +14,7 @@ from models.evaluation.inputs.systems import read_texts
 from models.evaluation.report.page import write_page
 from models.synthesizer.speech import faded_pieces
 from processors.audio.files import write_wav
-from tests.models.evaluation.report.browser import IN_BROWSER
+from tests.models.evaluation.report.browser import IN_BROWSER, LENGTHS
 
 pytestmark = IN_BROWSER
 EGS = Path(__file__).parents[4] / "egs"
@@ -74,11 +74,7 @@ def test_each_failure_is_described_in_numbers_and_compared_with_its_recording(br
 def test_the_real_speech_is_drawn_and_decoded(browser, page):
     browser.open(page)
     curves = browser.run("cards.forEach(fill), document.querySelectorAll('.curve[d*=L]').length")
-    lengths = browser.run(
-        "Promise.all([...document.querySelectorAll('audio')].map((audio) => new Promise((done) => {"
-        " audio.onloadedmetadata = () => done(audio.duration); audio.onerror = () => done(-1);"
-        " audio.preload = 'auto'; audio.load(); })))"
-    )
+    lengths = browser.run(LENGTHS)
     assert curves == 6  # of three recordings and what was spoken
     files = [*page.parent.glob("*.wav"), *(CORPUS / "wavs" / f"{id}.flac" for id in IDS)]
     durations = [soundfile.info(file).duration for file in files]

@@ -107,7 +107,6 @@ def test_resynthesis_is_compared_sample_by_sample():
     batch = VocoderBatch(("s0",), None, None, None)
     wav_hat = 0.5 * tone()[: 31 * 256]
     found = scoring("mel_l1", utterances=[utterance(0, batch)]).run(Speaker(lambda _wav: wav_hat))
-
     expected = METRICS["mel_l1"].score(Copy(tone()[: 31 * 256], wav_hat, MEL))
     assert found.values["mel_l1"] == expected.value
 
@@ -215,7 +214,6 @@ def test_pretrained_models_score_as_in_stage_4():
     spoken = recorded.wav[: 5 * RATE // 4]
     scorer = scoring("distillmos", "similarity", utterances=[(1, recorded)])
     values = scorer.run(lambda _: Sample("", {"synthesised": torch.from_numpy(spoken)}, {})).values
-
     expected = score_distillmos(replace(recorded, wav=spoken)).value
     assert values["distillmos"] == pytest.approx(expected)
     vectors = [encode_speaker(wav, RATE) for wav in (recorded.wav, spoken)]

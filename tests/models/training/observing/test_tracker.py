@@ -26,7 +26,6 @@ def test_a_log_line_has_progress_losses_and_remaining_time(tmp_path, caplog):
     values = {"mel": 0.51234, "steps_per_s": 2.0, "frames_per_s": 1234.4, "lr": 0.001}
     with caplog.at_level(logging.INFO):
         tracker.log_training(values, Position(step=800, epoch=3), 8000)
-
     speed = "lr 0.001, 2.00 updates/s, 1234 frames/s"
     assert caplog.messages == [f"update 800/8000, epoch 4: mel 0.5123, {speed}, 1:00:00 left"]
 
@@ -59,7 +58,6 @@ def test_every_backend_gets_curves_and_those_that_take_them_samples(tmp_path):
     tracker = Tracker(tmp_path, [recorder(full, shown), recorder(numbers)])
     tracker.log_validation(Validation(0.5, {"mel": 0.4}, {"pesq": 3.0}), 7)
     tracker.log_samples([Sample("a", {}, {}), Sample("b", {}, {})], 7)
-
     curves = {"valid/mel": 0.4, "valid/pesq": 3.0, "valid/loss": 0.5}
     assert full == numbers == [(curves, 7)]
     assert shown == [("a", 7), ("b", 7)]
@@ -99,7 +97,6 @@ def test_a_meter_gives_means_per_update_and_speed():
         meter.add(
             tracking.WindowReport({"frames": 100}, losses={"mel": loss}, norms={"model": 2.0})
         )
-
     speed = {"steps_per_s": 0.5, "frames_per_s": 50.0}
     assert meter.read() == {"mel": 2.0, "grad_norm/model": 2.0, **speed}
     meter.add(tracking.WindowReport({"frames": 7}, losses={"mel": 5.0}))
@@ -140,7 +137,6 @@ def test_a_resumed_run_drops_the_lines_that_it_repeats(tmp_path):
         file.write('{"step": 7, "valid/lo')  # killed while it wrote
     with open_backends(["jsonl"], run_in(tmp_path, step=4)) as (resumed,):
         resumed.log({"valid/loss": 60}, 6)
-
     rows = [(row["step"], row.get("valid/loss")) for row in metrics_of(tmp_path)]
     assert rows == [(0, None), (2, 2), (4, 4), (4, None), (6, 60)]
     with open_backends(["jsonl"], run_in(tmp_path)):
@@ -167,7 +163,6 @@ def test_curves_beyond_the_resumed_update_are_dropped(tmp_path):
             for step in steps:
                 backend.log({"valid/loss": 10.0 * done + step}, step)
     events = EventAccumulator(str(tmp_path / "voice" / "log")).Reload()
-
     curve = [(event.step, event.value) for event in events.Scalars("valid/loss")]
     assert curve == [(1, 1.0), (2, 2.0), (3, 3.0), (4, 34.0)]
 
@@ -202,7 +197,6 @@ def test_weights_and_biases_gets_the_run_and_a_sample_in_one_message(tmp_path, m
     with open_backends(["wandb"], run_in(tmp_path)) as (backend,):
         backend.log({"valid/loss": 0.5}, 6)
         backend.show(sample, 7)
-
     folder = str(tmp_path / "voice")
     assert started == [{"project": "arion", "name": "voice", "dir": folder, "config": CONFIG}]
     image = ("image", (20, 30, 4), 255.0)
@@ -286,7 +280,6 @@ def test_all_logs_are_closed_if_one_raises_another_error(tmp_path, monkeypatch):
 def test_a_missing_package_is_named_with_its_remedy(monkeypatch):
     known = {"tensorboard"}
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name if name in known else None)
-
     tracking.check_backends(["tensorboard"], n_samples=0)
     tracking.check_backends(["jsonl"], n_samples=3)
     tracking.check_backends([], n_samples=3)
