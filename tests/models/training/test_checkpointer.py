@@ -222,14 +222,16 @@ def test_restored_generators_give_the_same_numbers():
     assert [random.random(), np.random.rand(), torch.rand(2).tolist()] == first  # noqa: NPY002
 
 
-_TRAINING = """
-import json
-import sys
+_START = """
+import json, sys
 from pathlib import Path
+from types import SimpleNamespace
 from config.train import DataLoaderConfig
 from tests.models.training.small_tasks import FeatureStore, TinyTask, make_trainer
 from tests.models.training.test_checkpointer import options
-
+store, folder = FeatureStore(Path(sys.argv[1])), Path(sys.argv[2])
+"""
+_TRAINING = """
 class Talking(TinyTask):
     def training_step(self, batch):
         print("update", flush=True)
@@ -238,7 +240,6 @@ class Talking(TinyTask):
 workers = DataLoaderConfig(num_worker=int(sys.argv[3]))
 changes = json.loads(sys.argv[4])
 config = options(max_steps=1000000, save_steps=1, dataloader=workers, **changes)
-store, folder = FeatureStore(Path(sys.argv[1])), Path(sys.argv[2])
 received = make_trainer(store, folder, config, Talking(dropout=0.3)).fit()
 raise SystemExit(128 + received if received else 0)
 """
@@ -252,7 +253,7 @@ def interrupted(store, folder, number, n_workers=0, **changes):
 
 def killed(program, store, folder, number, *arguments, lines):
     """Runs a program until it has printed so many lines; sends a signal, and ends its input."""
-    process = Process("-c", program, store.folder, folder, *arguments)
+    process = Process("-c", _START + program, store.folder, folder, *arguments)
     for _ in range(lines):
         assert process.stdout.readline()
     os.killpg(process.pid, number)
@@ -277,17 +278,10 @@ def test_an_interrupted_run_saves_and_resumes_bit_equal(store, tmp_path, number)
 
 
 _SCORING = """
-import sys
-from pathlib import Path
-from types import SimpleNamespace
-from tests.models.training.small_tasks import FeatureStore, TinyTask, make_trainer
-from tests.models.training.test_checkpointer import options
-
 def score(synthesise):
     print("scoring", flush=True)
     sys.stdin.read()  # until the signal was sent
 
-store, folder = FeatureStore(Path(sys.argv[1])), Path(sys.argv[2])
 scoring = SimpleNamespace(run=score)
 trainer = make_trainer(store, folder, options(), TinyTask(dropout=0.3), scoring=scoring)
 raise SystemExit(128 + (trainer.fit() or 0))

@@ -164,23 +164,15 @@ def test_the_first_step_changes_each_tensor_by_the_learning_rate():
         assert ((new - old).norm() / old.norm()).item() == pytest.approx(0.02, rel=1e-6)
 
 
-def test_a_tensor_whose_update_is_zero_stays():
-    (parameter,) = parameters_of((3,))
-    parameter.grad = torch.zeros_like(parameter)
-    before = parameter.detach().clone()
-    Lamb([parameter], **SETTINGS | {"weight_decay": 0.0}).step()
-    assert torch.equal(parameter, before)
-
-
-def test_a_parameter_without_a_gradient_stays():
-    trained, idle = parameters_of((3,), (3,))
-    before = idle.detach().clone()
-    optimizer = Lamb([trained, idle], **SETTINGS)
+def test_a_tensor_without_a_gradient_or_with_an_update_of_zero_stays():
+    trained, idle, still = parameters_of((3,), (3,), (3,))
+    before = [parameter.detach().clone() for parameter in (idle, still)]
+    optimizer = Lamb([trained, idle, still], **SETTINGS | {"weight_decay": 0.0})
     optimizer.step()
-    trained.grad = torch.ones_like(trained)
+    trained.grad, still.grad = torch.ones_like(trained), torch.zeros_like(still)
     optimizer.step()
-    assert torch.equal(idle, before)
-    assert set(optimizer.state) == {trained}
+    assert all(map(torch.equal, (idle, still), before))
+    assert set(optimizer.state) == {trained, still}
 
 
 def test_a_restored_state_continues_bit_for_bit():
@@ -341,29 +333,25 @@ def test_the_average_follows_weights_and_buffers_with_its_decay_after_a_warm_up(
         torch.testing.assert_close(found[name], tensor)
 
 
-def test_the_average_forgets_the_initial_weights_long_before_a_thousand_updates():
+def initial_shares(n_updates, **options):
+    """The share of the initial weights in the average after each update."""
     layer = nn.Linear(1, 1)
     nn.init.ones_(layer.weight)
-    average = WeightAverage(layer, decay=0.999)
+    average = WeightAverage(layer, **options)
     nn.init.zeros_(layer.weight)
-    shares = []
-    for n_updates in range(1, 501):
-        average.update(n_updates)
-        shares.append(average.state_dict()["weight"].item())
+    for n in range(1, n_updates + 1):
+        average.update(n)
+        yield average.state_dict()["weight"].item()
+
+
+def test_the_average_forgets_the_initial_weights_long_before_a_thousand_updates():
+    shares = list(initial_shares(500, decay=0.999))
     assert shares[0] == pytest.approx(2 / 11)
     assert shares[9] == pytest.approx(math.prod((1 + n) / (10 + n) for n in range(1, 11)))
     assert shares[9] < 1e-4
     assert shares[-1] < 1e-15  # 0.61 without a warm-up
-
-
-def test_without_a_warm_up_the_average_keeps_a_share_of_the_initial_weights():
-    layer = nn.Linear(1, 1)
-    nn.init.ones_(layer.weight)
-    average = WeightAverage(layer, decay=0.99, warmup=False)
-    nn.init.zeros_(layer.weight)
-    for n_updates in range(1, 101):
-        average.update(n_updates)
-    assert average.state_dict()["weight"].item() == pytest.approx(0.99**100, rel=1e-4)
+    *_, without_warmup = initial_shares(100, decay=0.99, warmup=False)
+    assert without_warmup == pytest.approx(0.99**100, rel=1e-4)
 
 
 def test_the_network_has_the_average_within_a_block_and_its_own_weights_afterwards():

@@ -175,11 +175,18 @@ def test_what_cannot_be_trained_is_refused_before_there_is_a_folder(
     assert not (root / "ckpts").exists()
 
 
-def test_resuming_from_broken_checkpoints_only_is_refused(trained):
-    for path in (trained / "ckpts" / "voice" / "checkpoints").iterdir():
-        (path / "model.safetensors").write_bytes(b"")
-    with pytest.raises(InputError, match="no whole checkpoint in it"):
-        run(trained, resume=True)
+@pytest.mark.parametrize(
+    ("files", "content", "message"),
+    [
+        ("checkpoints/*/model.safetensors", "", "no whole checkpoint in it"),
+        ("history.json", "{", r"history\.json: not JSON"),
+    ],
+)
+def test_a_damaged_experiment_is_not_resumed(trained, files, content, message):
+    for path in (trained / "ckpts" / "voice").glob(files):
+        path.write_text(content)
+    with pytest.raises(InputError, match=message):
+        run(trained, "train.max_steps=5", resume=True)
 
 
 def test_a_damaged_newest_checkpoint_costs_the_updates_since_the_one_before(root, caplog):
@@ -197,12 +204,6 @@ def test_a_damaged_newest_checkpoint_costs_the_updates_since_the_one_before(root
     assert steps_of(checkpoints) == [1, 2]
     assert path.read_bytes() == whole
     assert (checkpoints / "step-00000002.damaged" / path.name).read_bytes() == whole[:-1]
-
-
-def test_a_damaged_history_is_named(trained):
-    (trained / "ckpts" / "voice" / "history.json").write_text("{")
-    with pytest.raises(InputError, match=r"history\.json: not JSON"):
-        run(trained, "train.max_steps=5", resume=True)
 
 
 def test_training_needs_what_stage_1_writes(root):

@@ -212,10 +212,13 @@ def test_copies_by_the_vocoder_of_a_system_and_second_readings_are_added(tmp_pat
     assert len(copy) == len(found.items[0].recorded())
 
 
-def test_copies_are_not_copied_and_other_vocoders_must_be_named(tmp_path, caplog):
+def test_copies_are_not_copied_may_be_left_out_and_other_vocoders_must_be_named(tmp_path, caplog):
     store = make_store(tmp_path)
     caplog.set_level("INFO", "arion")
     assert systems_of(inputs_of(tmp_path, write_copies(tmp_path, store))) == ["out"]
+    spoken = folder_of(tmp_path / "spoken", "rec-001")
+    assert systems_of(inputs_of(tmp_path, spoken), copies=False) == ["spoken"]
+    assert not (spoken / COPY).exists()
     trained = folder_of(tmp_path / "a", "rec-001", vocoder="my/vocoder")
     assert systems_of(inputs_of(tmp_path, trained)) == ["a"]
     assert "no copy-synthesis: stage 3 used my/vocoder; name a vocoder by" in caplog.text
@@ -245,13 +248,6 @@ def test_second_readings_may_be_of_any_data_set_of_a_system(tmp_path):
     _, reading = build_evaluation_set(inputs, options).items
     assert (reading.id, list(reading.spoken)) == ("rec-002", [NATURAL])
     assert reading.recorded is not None
-
-
-def test_copies_may_be_left_out(tmp_path):
-    make_store(tmp_path)
-    folder = folder_of(tmp_path / "out", "rec-001")
-    assert systems_of(inputs_of(tmp_path, folder), copies=False) == ["out"]
-    assert not (folder / COPY).exists()
 
 
 def test_files_about_several_systems_go_to_the_first_or_the_one_that_is_given(tmp_path):

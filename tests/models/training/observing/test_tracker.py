@@ -74,12 +74,16 @@ def failing(*_arguments, **_named):
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_a_log_that_cannot_be_written_is_an_error_that_names_the_experiment(tmp_path):
-    backend = SimpleNamespace(kind="tensorboard", log=failing)
-    tracker = Tracker(tmp_path, [backend])
-    message = r"the log of train\.tracker tensorboard .* No space left on device"
+def test_a_log_that_cannot_be_written_or_opened_is_an_error_that_names_the_experiment(
+    tmp_path, monkeypatch
+):
+    tracker = Tracker(tmp_path, [SimpleNamespace(kind="tensorboard", log=failing)])
+    message = r"the log of train\.tracker tensorboard cannot be written: No space left on device"
     with pytest.raises(InputError, match=message):
         tracker.log_validation(Validation(1.0, {}, {}), 3)
+    monkeypatch.setitem(tracking._OPENING, "tensorboard", failing)
+    with pytest.raises(InputError, match=message), open_backends(["tensorboard"], run_in(tmp_path)):
+        pass
 
 
 def test_a_line_is_overdue_a_minute_after_the_last():
@@ -250,13 +254,6 @@ def test_a_full_disk_ends_training_with_one_error_and_no_traceback_of_another_th
     )
     assert caplog.messages == ["the log of tensorboard is incomplete: [Errno 27] File too large"]
     assert in_threads == []
-
-
-def test_a_log_that_cannot_be_opened_is_an_error_that_names_the_experiment(tmp_path, monkeypatch):
-    monkeypatch.setitem(tracking._OPENING, "jsonl", failing)
-    message = r"the log of train\.tracker jsonl cannot be written: No space left on device"
-    with pytest.raises(InputError, match=message), open_backends(["jsonl"], run_in(tmp_path)):
-        pass
 
 
 def test_all_logs_are_closed_if_one_raises_another_error(tmp_path, monkeypatch):

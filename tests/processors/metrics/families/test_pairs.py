@@ -189,30 +189,30 @@ def duration_rmse(theirs: tuple[TimedPhone, ...], ours: tuple[TimedPhone, ...]) 
     return None if value is None else value.value
 
 
-def test_it_is_the_root_of_the_mean_square_in_ms():
-    theirs = timed_phones(["A", "B", "C"], [5, 10, 20], 0.01)
-    ours = timed_phones(["A", "B", "C"], [8, 10, 16], 0.01)
-    assert duration_rmse(theirs, ours) == pytest.approx(np.sqrt((30**2 + 40**2) / 3))
-    assert duration_rmse(ours, theirs) == duration_rmse(theirs, ours)
+def spoken(text: str) -> tuple[TimedPhone, ...]:
+    """Phones with their hundredths of a second."""
+    names, lengths = zip(*(part.split(":") for part in text.split()), strict=True)
+    return timed_phones(names, [int(n) for n in lengths], 0.01)
 
 
-def test_pauses_and_delays_do_not_count():
-    theirs = timed_phones(["<sil>", "A", "B", "<.>"], [5, 10, 20, 5], 0.01)
-    ours = timed_phones(["<sil>", "A", "<sp>", "B", "<.>"], [90, 10, 30, 20, 40], 0.01)
-    assert duration_rmse(theirs, ours) == pytest.approx(0, abs=1e-9)
-
-
-def test_phones_that_only_one_says_do_not_count():
-    theirs = timed_phones(["A", "B", "C", "D"], [5, 10, 20, 7], 0.01)
-    ours = timed_phones(["A", "X", "C", "D"], [5, 90, 20, 10], 0.01)
-    assert duration_rmse(theirs, ours) == pytest.approx(30 / np.sqrt(3))
+@pytest.mark.parametrize(
+    ("theirs", "ours", "expected"),
+    [
+        ("A:5 B:10 C:20", "A:8 B:10 C:16", np.sqrt((30**2 + 40**2) / 3)),
+        # pauses, delays and phones that only one says do not count
+        ("<sil>:5 A:10 B:20 <.>:5", "<sil>:90 A:10 <sp>:30 B:20 <.>:40", 0),
+        ("A:5 B:10 C:20 D:7", "A:5 X:90 C:20 D:10", 30 / np.sqrt(3)),
+    ],
+)
+def test_it_is_the_root_of_the_mean_square_in_ms(theirs, ours, expected):
+    for both in ((theirs, ours), (ours, theirs)):
+        assert duration_rmse(*map(spoken, both)) == pytest.approx(expected, abs=1e-9)
 
 
 def test_unknown_phones_and_other_sentences_have_no_score():
-    phones = timed_phones(["A", "B", "C"], [5, 10, 20], 0.01)
-    assert duration_rmse(phones, ()) is None
-    assert duration_rmse((), phones) is None
-    assert duration_rmse(phones, timed_phones(["X", "B", "Y"], [1, 1, 1], 0.01)) is None
+    phones = spoken("A:5 B:10 C:20")
+    assert duration_rmse(phones, ()) is duration_rmse((), phones) is None
+    assert duration_rmse(phones, spoken("X:1 B:1 Y:1")) is None
 
 
 @pytest.mark.parametrize("stretch", [0.8, 1.0, 1.25])

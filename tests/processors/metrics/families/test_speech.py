@@ -16,10 +16,8 @@ from tests.processors.metrics.packages import skip_without
 from utils.imports import without_modules
 
 dnsmos = pytest.importorskip("speechmos.dnsmos")
-DEMO = Path(__file__).parents[4] / "egs" / "_demo" / "LJSpeech-mini"
-
-
 pytest.importorskip("jiwer")
+DEMO = Path(__file__).parents[4] / "egs" / "_demo" / "LJSpeech-mini"
 WORDS = "the cat sat on the mat"
 SPEECH = LabelledSpeech(np.zeros(1600, dtype=np.float32), 16000, "The cat sat on the mat.", "en-us")
 
