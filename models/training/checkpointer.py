@@ -149,8 +149,7 @@ class Checkpointer:
         randomness = gather_object([random_states()])
         if self._run.accelerator.is_main_process:
             files = self._packed(randomness)
-            path = write_checkpoint(self._run.checkpoints, self.position.step, files)
-            _log.info("saved %s", path)
+            _log.info("saved %s", write_checkpoint(self._run.checkpoints, self._saved, files))
             self._update_folder()
         self._run.accelerator.wait_for_everyone()
 

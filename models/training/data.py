@@ -42,7 +42,6 @@ TrainingItems = FeatureDataset | SegmentDataset
 ValidationItems = FeatureDataset | MelWavDataset
 Collator = Callable[[Sequence[Any]], TtsBatch | VocoderBatch]  # makes a batch of items
 S = TypeVar("S", bound=Store)
-_LONGEST_VALIDATED_S = 10.0  # of each recording of a vocoder: a batch must fit into memory
 
 
 @dataclass
@@ -232,7 +231,7 @@ def _vocoder_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, Va
         per_second=[config.train.segments_per_s.get(name, 0) for name in config.dataset],
     )
     valid = [split.valid for split in splits]
-    return training, MelWavDataset(stores, valid, longest_s=_LONGEST_VALIDATED_S)
+    return training, MelWavDataset(stores, valid, longest_s=10.0)  # a batch must fit into memory
 
 
 def global_batch(train: TrainConfig, data: TrainingData) -> tuple[float, float]:

@@ -25,7 +25,6 @@ from utils.logging import get_logger
 # of one network and shape, at most: discriminators are called with and without recordings
 _GRAPHS_PER_SHAPE = 4
 TRACE, TABLE, MEMORY = "trace.json", "operations.txt", "memory.pickle"
-_N_EVENTS = 100_000  # allocations that the snapshot of the memory remembers, the last ones
 
 
 class Compilation:
@@ -90,7 +89,7 @@ def profiled(
         return
     activities = [ProfilerActivity.CPU]
     if device.type == "cuda":
-        torch.cuda.memory._record_memory_history(max_entries=_N_EVENTS)
+        torch.cuda.memory._record_memory_history(max_entries=100_000)  # the last allocations
         activities.append(ProfilerActivity.CUDA)
     first, last = steps
     warmup = min(1, first - 1)

@@ -81,8 +81,7 @@ def restore_random_states(states: Mapping[str, Any]) -> None:
 def check_agreement(facts: Mapping[str, object]) -> None:
     """Makes sure that all processes train the same model on the same data in the same way."""
     by_process = gather_object([{(name, repr(value)) for name, value in facts.items()}])
-    first = by_process[0]
-    if different := sorted({name for others in by_process for name, _ in others ^ first}):
+    if different := sorted({name for others in by_process for name, _ in others ^ by_process[0]}):
         remedy = "give every machine the same configuration, flags and output of stage 1"
         raise InputError(f"the processes of this run differ in {', '.join(different)}: {remedy}")
 

@@ -34,10 +34,7 @@ class EvaluationSet(NamedTuple):
 
 
 def pair_systems(inputs: EvaluationInputs, options: EvaluationOptions) -> EvaluationSet:
-    """Finds the files of all systems and their recordings, without added references.
-
-    Makes the folders of results where they are missing.
-    """
+    """Finds the files of all systems and their recordings; makes the folders of results."""
     names = systems.system_names(inputs.folders, (COPY, NATURAL, scoring.RECORDED))
     folders = dict(zip(names, inputs.folders, strict=True))
     output = options.folder or inputs.folders[0] / (COMPARISON if len(folders) > 1 else "")
@@ -66,8 +63,7 @@ def add_references(
 ) -> EvaluationSet:
     """Adds resynthesised recordings and second readings, as far as they are wanted."""
     folders, folder = data.folders, data.output / COPY
-    vocoders = set(data.vocoders.values())
-    items = references.add_copies(data.items, vocoders, inputs, options, folder)
+    items = references.add_copies(data.items, set(data.vocoders.values()), inputs, options, folder)
     if items is not data.items:
         folders = folders | {COPY: folder}
     if options.natural is not None:

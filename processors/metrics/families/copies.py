@@ -13,8 +13,7 @@ import numpy as np
 
 from processors.metrics.records import Copy, Metric, MetricValue, value_of
 
-if TYPE_CHECKING:  # they import torch
-    from modules.losses import MultiResolutionStft
+if TYPE_CHECKING:  # it imports torch
     from modules.mel import MelConfig, MelSpectrogram
 
 PESQ_RATE = 16000  # Hz
@@ -61,7 +60,9 @@ def score_stft_distance(copy: Copy) -> MetricValue | None:
     """
     import torch
 
-    stft = _stft()
+    from modules.losses import MultiResolutionStft
+
+    stft = MultiResolutionStft()
     shortest = max(resolution.n_fft for resolution in stft.resolutions)
 
     def distance(wav: np.ndarray, wav_hat: np.ndarray) -> float | None:
@@ -148,13 +149,6 @@ def _spectrogram(config: "MelConfig") -> "MelSpectrogram":
     from modules.mel import MelSpectrogram
 
     return MelSpectrogram(config)
-
-
-@functools.cache
-def _stft() -> "MultiResolutionStft":
-    from modules.losses import MultiResolutionStft
-
-    return MultiResolutionStft()
 
 
 _metric = functools.partial(Metric, family="copies")

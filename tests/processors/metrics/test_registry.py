@@ -2,11 +2,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from processors.metrics.records import missing_packages
-from processors.metrics.registry import CHECKS, MEANINGS, METRICS, check_names
-from utils.errors import InputError
+from processors.metrics.registry import CHECKS, MEANINGS, METRICS
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -53,12 +50,3 @@ def test_each_metric_and_check_is_defined_in_a_sentence():
 def test_what_is_missing_is_named(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "pesq" else name)
     assert missing_packages(METRICS["pesq"].packages) == ("pesq",)
-
-
-def test_an_unknown_name_is_an_error_that_lists_the_known_ones():
-    with pytest.raises(InputError, match=r"no metric 'mel_l2'; did you mean mel_l1\? \(known: .*"):
-        check_names(["mel_l2"], [])
-    with pytest.raises(
-        InputError, match=r"no check 'word'; did you mean words\? \(known: clipping"
-    ):
-        check_names([], ["word"])
