@@ -84,11 +84,14 @@ def test_all_values_that_differ_anywhere_are_named(monkeypatch):
     check_agreement(facts)
 
 
-def test_a_second_sigterm_does_not_cut_off_the_save():
+def test_a_second_sigterm_does_not_cut_off_the_save_and_handlers_are_restored():
+    before = signal.getsignal(signal.SIGTERM)
     with Interrupts(CPU) as interrupts:
+        assert signal.getsignal(signal.SIGTERM) is not before
         os.kill(os.getpid(), signal.SIGTERM)
         os.kill(os.getpid(), signal.SIGTERM)
         assert interrupts.received == signal.SIGTERM
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 @pytest.fixture
@@ -120,10 +123,3 @@ def test_a_terminal_that_closes_is_recorded_unless_nohup_ignores_it():
         assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
-
-
-def test_signal_handlers_are_restored():
-    before = signal.getsignal(signal.SIGTERM)
-    with Interrupts(CPU):
-        assert signal.getsignal(signal.SIGTERM) is not before
-    assert signal.getsignal(signal.SIGTERM) is before
