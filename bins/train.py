@@ -28,8 +28,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         raise UsageError("--synthetic contradicts --set train.synthetic_utterances=0")
     if flags.profile and not config.train.profile.steps:
         raise UsageError("--profile contradicts --set train.profile.steps=[]")
-    origin = {"resume": flags.resume, "restart": flags.restart, "init_from": flags.init_from}
-    with open_run(config, flags.name, **origin) as opened:
+    with open_run(
+        config, flags.name, resume=flags.resume, restart=flags.restart, init_from=flags.init_from
+    ) as opened:
         received = train(opened)
     code = 0 if received is None else 128 + received
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
