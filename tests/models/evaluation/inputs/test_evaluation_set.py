@@ -283,7 +283,7 @@ def test_a_folder_that_cannot_be_made_or_written_to_is_refused_before_any_work(
     make_store(tmp_path)
     (tmp_path / "texts.txt").touch()
     folder = folder_of(tmp_path / "out", "rec-001")
-    monkeypatch.setattr(os, "access", lambda path, mode: path != folder)
+    monkeypatch.setattr(os, "access", lambda path, mode: name is not None or path != folder)
     options = EvaluationOptions(folder=tmp_path / name if name else None)
     with pytest.raises(InputError, match=message):
         build_evaluation_set(inputs_of(tmp_path, folder), options)
