@@ -232,9 +232,9 @@ def test_a_value_of_few_utterances_has_an_interval():
     assert one(values) == MeanScore("", "", 2.0, 1.0, 3.0, 2)
 
 
-def test_a_thousand_utterances_and_25_columns_take_little_time():
-    values = np.random.default_rng(8).normal(size=(25, 1000))
+def test_a_thousand_utterances_and_10_columns_take_little_time():
+    values = np.random.default_rng(8).normal(size=(10, 1000))
     start = time.process_time()
     for row in values:
         one(row)
-    assert time.process_time() - start < 5
+    assert time.process_time() - start < 2
