@@ -322,9 +322,8 @@ def log_start(run: Run) -> None:
         *global_batch(train, data),
     )
     if unread := train.unread_keys:
-        keys = ", ".join(unread)
         message = "not read by train.scheduler %s and train.optimizer %s: %s"
-        _log.warning(message, train.scheduler, train.optimizer, keys)
+        _log.warning(message, train.scheduler, train.optimizer, ", ".join(unread))
     if (fixed := data.sampler.fixed) is not None:
         units = "items x phones x frames" if fixed.shapes[0].phones else "items x frames"
         _log.info("batches, in %s: %s", units, ", ".join(map(str, fixed.batch_shapes)))

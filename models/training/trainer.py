@@ -2,8 +2,8 @@
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -60,13 +60,14 @@ class Trainer:
             half=config.mixed_precision == "fp16",
         )
         average = None
+        # fills the exported network with the weights of synthesis, for a block
+        self._spoken_weights: Callable[[], AbstractContextManager[None]] = nullcontext
         if decay := config.ema_decay:
             average = WeightAverage(task.networks[task.exported], decay, warmup=config.ema_warmup)
+            self._spoken_weights = average.in_network
         self._average = average
         updater = self._updater
         self.checkpointer = Checkpointer(run, updater.optimizers, updater.scaler, average)
-        # fills the exported network with the weights of synthesis, for a block
-        self._spoken_weights = average.in_network if average else nullcontext
         self._bad_in_a_row = 0
         self._meter = Meter(time.monotonic)
 
