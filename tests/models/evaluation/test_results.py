@@ -185,7 +185,7 @@ def test_the_interval_is_as_wide_as_students(n):
     assert score.low == pytest.approx(-expected, rel=0.12)
 
 
-@pytest.mark.parametrize("n", [150, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [100, pytest.param(400, marks=pytest.mark.slow)])
 def test_intervals_of_differences_hold_the_true_one_as_often_as_they_say(n):
     generator = np.random.default_rng(4)
     shape = (n, 100)

@@ -71,7 +71,7 @@ def test_a_model_trains_on_generated_data_and_its_loss_falls(model, tmp_path, ca
 
 
 def test_synthesis_warns_that_the_data_was_generated(tmp_path, caplog):
-    train_experiment(generated_config_of(tmp_path, "fastspeech2", "train.max_steps=1"), "voice")
+    train_experiment(generated_config_of(tmp_path, "flowspeech", "train.max_steps=1"), "voice")
     Synthesizer(tmp_path / "voice", "griffin_lim")
     assert "was trained on generated data (--synthetic): its speech is noise" in caplog.text
 

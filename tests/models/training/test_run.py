@@ -116,7 +116,7 @@ def test_resuming_does_not_need_the_statistics_of_the_data(trained):
 )
 def test_a_moving_average_is_resumed_and_is_what_another_run_starts_from(root, model, of_synthesis):
     averaged = ("train.optimizer=lamb", "train.ema_decay=0.5", "train.keep_milestones=[1]")
-    longer = (*averaged[:2], "train.keep_milestones=[1,3]", "train.max_steps=4")
+    longer = (*averaged[:2], "train.keep_milestones=[1,3]", "train.max_steps=3")
     run(root, *averaged, "train.max_steps=2", model=model)
     run(root, *longer, *of_synthesis, model=model, resume=True)
     run(root, *longer, model=model, name="whole")

@@ -39,10 +39,10 @@ def weights_of(trainer):
 
 
 def test_training_fits_a_small_corpus(store, checkpoints):
-    trainer = make_trainer(store, checkpoints, train_config(max_steps=300, valid_steps=300))
+    trainer = make_trainer(store, checkpoints, train_config(max_steps=150, valid_steps=150))
     before = validate(trainer.run.task, trainer.run.data.valid, torch.device("cpu")).loss
     assert trainer.fit() is None
-    assert trainer.position.step == 300
+    assert trainer.position.step == 150
     assert trainer.position.best < before / 5
 
 
