@@ -51,6 +51,12 @@ def every_trained(request, tmp_path_factory):
     return voice
 
 
+@pytest.fixture(scope="module")
+def source(every_trained):
+    """The same, loaded."""
+    return load_model(every_trained)
+
+
 def task_of(trained, *overrides, vocabulary=None, speakers=None, stats=None):
     """A fresh task over the same data, with other symbols or speakers."""
     config = load_config(trained.parents[1] / "exp_config.json", overrides)
@@ -61,11 +67,11 @@ def task_of(trained, *overrides, vocabulary=None, speakers=None, stats=None):
     return find_model("tts", config.model_type).task.build(config, assets), assets
 
 
-def test_every_tensor_of_the_same_model_is_copied(every_trained):
+def test_every_tensor_of_the_same_model_is_copied(every_trained, source):
     task, assets = task_of(every_trained)
     transfer = initialise(task, assets, every_trained)
-    source = load_model(every_trained).network.state_dict()
-    assert all(torch.equal(t, source[n]) for n, t in task.networks["model"].state_dict().items())
+    old, copied = source.network.state_dict(), task.networks["model"].state_dict()
+    assert all(torch.equal(tensor, old[name]) for name, tensor in copied.items())
     assert (transfer.new, transfer.dropped) == ([], [])
 
 
@@ -91,8 +97,7 @@ def test_what_a_fastspeech_2_shares_with_a_flowspeech_is_copied(tmp_path, caplog
     assert f"other weights in {parts}; it is a FastSpeech2, of which only common" in warning
 
 
-def test_rows_of_phones_are_matched_by_symbol(every_trained, caplog):
-    source = load_model(every_trained)
+def test_rows_of_phones_are_matched_by_symbol(every_trained, source, caplog):
     symbols = source.vocabulary.symbols
     other = Vocabulary([symbols[0], "XX", *symbols[:1:-1]])
     task, assets = task_of(every_trained, vocabulary=other)
@@ -112,8 +117,7 @@ def test_rows_of_phones_are_matched_by_symbol(every_trained, caplog):
     assert f"{len(names)} new, initialised as without --init_from: {listed}" in caplog.text
 
 
-def test_phones_of_another_set_begin_as_the_nearest_ones(every_trained):
-    source = load_model(every_trained)
+def test_phones_of_another_set_begin_as_the_nearest_ones(every_trained, source):
     symbols = source.vocabulary.symbols
     other = Vocabulary([*symbols[:8], "ˈɑ", "z", "<_>"])
     task, assets = task_of(every_trained, vocabulary=other)
@@ -129,18 +133,17 @@ def test_phones_of_another_set_begin_as_the_nearest_ones(every_trained):
     assert transfer.new == [f"{name}: <_>" for name in names]
 
 
-def test_rows_of_speakers_are_matched_by_name(every_trained):
-    source = load_model(every_trained).network
+def test_rows_of_speakers_are_matched_by_name(every_trained, source):
     task, assets = task_of(every_trained, speakers=("ben", "anna"))
     initialise(task, assets, every_trained)
     network = task.networks["model"]
-    assert torch.equal(network.speaker_embedding.weight, source.speaker_embedding.weight.flip(0))
+    old = source.network
+    assert torch.equal(network.speaker_embedding.weight, old.speaker_embedding.weight.flip(0))
     if "pitch" in network.controls:
-        assert torch.equal(network.pitch.norm.mean, source.pitch.norm.mean.flip(0))
+        assert torch.equal(network.pitch.norm.mean, old.pitch.norm.mean.flip(0))
 
 
-def test_a_new_speaker_begins_as_the_one_of_nearest_mean_f0(every_trained):
-    source = load_model(every_trained)
+def test_a_new_speaker_begins_as_the_one_of_nearest_mean_f0(every_trained, source):
     stats = source.assets.stats.speakers["anna"]
     voice = Path(shutil.copytree(every_trained, every_trained.with_name("other_f0")))
     means = {"anna": 120.0, "ben": 180.0, "low": 90.0, "high": 250.0}
