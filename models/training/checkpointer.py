@@ -46,7 +46,13 @@ _FAULTS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError
 
 
 class Checkpointer:
-    """Saves a run, and records what was measured at its checkpoints."""
+    """Saves a run, and records what was measured at its checkpoints.
+
+    Attributes:
+        position: Updates, epochs and micro-batches done, and the best validation.
+        losses: Losses and metrics of the last validation, by name.
+        scores: Last scores, by name; only in the first process.
+    """
 
     def __init__(
         self,
@@ -63,9 +69,9 @@ class Checkpointer:
             self._weights = {WEIGHTS: average, RAW_WEIGHTS: networks[exported]}
         self._weights |= {f"{n}.safetensors": net for n, net in networks.items() if n != exported}
         self._saved = 0  # update of the newest checkpoint
-        self.position = Position(plan=run.data.plan)  # what is done, and the best validation
-        self.losses: Mapping[str, float] = {}  # losses and metrics of the last validation, by name
-        self.scores: Mapping[str, float] = {}  # the last ones, by name; only in the first process
+        self.position = Position(plan=run.data.plan)
+        self.losses: Mapping[str, float] = {}
+        self.scores: Mapping[str, float] = {}
 
     def resume(self, checkpoint: Path) -> None:
         """Restores the state of a whole checkpoint; training then continues bit for bit.
@@ -149,7 +155,8 @@ class Checkpointer:
         randomness = gather_object([random_states()])
         if self._run.accelerator.is_main_process:
             files = self._packed(randomness)
-            _log.info("saved %s", write_checkpoint(self._run.checkpoints, self._saved, files))
+            path = write_checkpoint(self._run.checkpoints, self.position.step, files)
+            _log.info("saved %s", path)
             self._update_folder()
         self._run.accelerator.wait_for_everyone()
 

@@ -42,6 +42,7 @@ TrainingItems = FeatureDataset | SegmentDataset
 ValidationItems = FeatureDataset | MelWavDataset
 Collator = Callable[[Sequence[Any]], TtsBatch | VocoderBatch]  # makes a batch of items
 S = TypeVar("S", bound=Store)
+_LONGEST_VALIDATED_S = 10.0  # of each recording of a vocoder: a batch must fit into memory
 
 
 @dataclass
@@ -151,6 +152,15 @@ def _features_of(config: Config, vocabulary: Vocabulary) -> Sequence[generated.F
     ]
 
 
+def _recordings_of(config: Config) -> Sequence[generated.RecordingSource]:
+    """Opens the recordings of each dataset, of stage 1 or generated in their place."""
+    n = config.train.synthetic_utterances
+    if not n:
+        return _open_stores(config, MelWavStore)
+    mel, seed = config.preprocess.mel, config.train.random_seed
+    return [generated.GeneratedRecordings(name, n, mel, seed=seed) for name in config.dataset]
+
+
 def _open_stores(config: Config, store_type: type[S]) -> list[S]:
     stores = [store_type(folder, config.preprocess.mel) for folder in dataset_folders(config)]
     for store in stores:
@@ -215,12 +225,7 @@ def _vocoder_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, Va
             f"train.cut_mel_frame {n_frames}: segments of {n_frames * mel.hop_length} samples are "
             f"shorter than one analysis window of {mel.n_fft}; use more frames"
         )
-    stores: Sequence[generated.RecordingSource]
-    if n := config.train.synthetic_utterances:
-        make = partial(generated.GeneratedRecordings, seed=config.train.random_seed)
-        stores = [make(name, n, config.preprocess.mel) for name in config.dataset]
-    else:
-        stores = _open_stores(config, MelWavStore)
+    stores = _recordings_of(config)
     splits = [_splits_of(store) for store in stores]
     training = SegmentDataset(
         stores,
@@ -231,7 +236,7 @@ def _vocoder_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, Va
         per_second=[config.train.segments_per_s.get(name, 0) for name in config.dataset],
     )
     valid = [split.valid for split in splits]
-    return training, MelWavDataset(stores, valid, longest_s=10.0)  # a batch must fit into memory
+    return training, MelWavDataset(stores, valid, longest_s=_LONGEST_VALIDATED_S)
 
 
 def global_batch(train: TrainConfig, data: TrainingData) -> tuple[float, float]:

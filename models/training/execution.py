@@ -24,7 +24,10 @@ from utils.logging import get_logger
 
 # of one network and shape, at most: discriminators are called with and without recordings
 _GRAPHS_PER_SHAPE = 4
+PROFILE = "profile"  # folder in that of the experiment
 TRACE, TABLE, MEMORY = "trace.json", "operations.txt", "memory.pickle"
+_N_SHOWN = 10  # operations
+_N_EVENTS = 100_000  # allocations that the snapshot of the memory remembers, the last ones
 
 
 class Compilation:
@@ -89,7 +92,7 @@ def profiled(
         return
     activities = [ProfilerActivity.CPU]
     if device.type == "cuda":
-        torch.cuda.memory._record_memory_history(max_entries=100_000)  # the last allocations
+        torch.cuda.memory._record_memory_history(max_entries=_N_EVENTS)
         activities.append(ProfilerActivity.CUDA)
     first, last = steps
     warmup = min(1, first - 1)
@@ -100,7 +103,7 @@ def profiled(
         with profile(
             activities=activities,
             schedule=plan,
-            on_trace_ready=partial(_write_profile, folder / "profile"),
+            on_trace_ready=partial(_write_profile, folder / PROFILE),
             profile_memory=True,
             acc_events=True,
         ) as recorded:
@@ -118,6 +121,6 @@ def _write_profile(folder: Path, recorded: profile) -> None:
     if ProfilerActivity.CUDA in recorded.activities:
         cost = "self_cuda_time_total"
         torch.cuda.memory._dump_snapshot(str(folder / MEMORY))
-    table = recorded.key_averages().table(sort_by=cost, row_limit=10)
+    table = recorded.key_averages().table(sort_by=cost, row_limit=_N_SHOWN)
     (folder / TABLE).write_text(table, encoding="utf-8")
     get_logger(__name__).info("profile in %s:\n%s", folder, table)

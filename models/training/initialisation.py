@@ -64,8 +64,10 @@ def initialise(task: Task[Any], assets: Assets, reference: str | Path) -> Transf
 
     The exported network is filled from model.safetensors; others, such as discriminators, from a
     file of their name where there is one; or all from a checkpoint of another project. Tensors on
-    another scale, such as linear bin edges where the new ones are logarithmic, are dropped. Raises
-    an InputError if tensors of one name have different shapes or are not finite, or none fits.
+    another scale, such as linear bin edges where the new ones are logarithmic, are dropped.
+
+    Raises:
+        InputError: If tensors of one name have different shapes or are not finite, or none fits.
     """
     source = load_model(fetch(reference, for_training=True))
     if different := source.mel.differences(assets.mel):
@@ -133,16 +135,7 @@ def tensors_of(network: nn.Module, layer: type[nn.Module]) -> list[str]:
 def _fill(network: nn.Module, source: Tensors, rows: dict[str, Rows], transfer: Transfer) -> None:
     tensors = network.state_dict()  # shares memory with the network
     speaker_embeddings = tensors_of(network, SpeakerEmbedding)
-    faults = []
-    for name in sorted(tensors.keys() & source.keys()):
-        old, new = tuple(source[name].shape), tuple(tensors[name].shape)
-        if (old[1:] != new[1:]) if name in rows else (old != new):
-            faults.append(f"{name} is {old} in that model and {new} in this one")
-    if faults:
-        remedy = "use the sizes in the model section of that model's config.json"
-        raise InputError(f"--init_from: tensors of other shapes: {listed(faults)}; {remedy}")
-    if names := not_finite(source):
-        raise InputError(f"--init_from: infinity or NaN in {listed(names)}; use another checkpoint")
+    _check_tensors(tensors, source, rows)
     for name, tensor in tensors.items():
         if name not in source:
             missing = [f"{name}: {row}" for row in rows[name].new] if name in rows else [name]
@@ -173,6 +166,19 @@ def _fill_rows(name: str, tensor: Tensor, source: Tensor, rows: Rows, transfer: 
     transfer.dropped += [f"{name}: {row}" for row in rows.old if row not in rows.new]
 
 
+def _check_tensors(tensors: Tensors, source: Tensors, rows: dict[str, Rows]) -> None:
+    faults = []
+    for name in sorted(tensors.keys() & source.keys()):
+        old, new = tuple(source[name].shape), tuple(tensors[name].shape)
+        if (old[1:] != new[1:]) if name in rows else (old != new):
+            faults.append(f"{name} is {old} in that model and {new} in this one")
+    if faults:
+        remedy = "use the sizes in the model section of that model's config.json"
+        raise InputError(f"--init_from: tensors of other shapes: {listed(faults)}; {remedy}")
+    if names := not_finite(source):
+        raise InputError(f"--init_from: infinity or NaN in {listed(names)}; use another checkpoint")
+
+
 def _log_transfer(transfer: Transfer, folder: Path, other_model: str) -> None:
     """Logs what became of the weights of a model; `other_model` is its name unless the same."""
     _log.info("weights of %s: %d reused", folder, len(transfer.reused))
@@ -196,8 +202,9 @@ def _log_transfer(transfer: Transfer, folder: Path, other_model: str) -> None:
 def extend_assets(voice: Assets, data: Assets) -> Assets:
     """Adds the speakers of the training data to the assets of a voice.
 
-    Raises an InputError if the voice has another mel definition, lacks phones of the data, has a
-    speaker of the same name already, or no vocabulary or statistics of its speakers.
+    Raises:
+        InputError: If the voice has another mel definition, lacks phones of the data, has a speaker
+            of the same name already, or no vocabulary or statistics of its speakers.
     """
     if different := voice.mel.differences(data.mel):
         raise InputError(

@@ -42,10 +42,13 @@ def build_optimizer(network: nn.Module, config: TrainConfig) -> torch.optim.Opti
 class Lamb(torch.optim.Optimizer):
     """LAMB (You et al. 2020, arXiv:1904.00962, algorithm 2), in operations over lists of tensors.
 
-    The norm of the gradient of all parameters is clipped to `max_grad_norm` first, as NVIDIA's
-    FusedLAMB does; 0 means no clipping. The ratio of the norms of weights and update is not clipped
-    (phi is the identity), and applies to every tensor, without weight decay too; it is 1 where one
-    of the norms is 0. So `lr` is the relative change of each tensor by one step.
+    The norm of the whole gradient is clipped first, as NVIDIA's FusedLAMB does. The ratio of the
+    norms of weights and update is not clipped (phi is the identity), and applies to every tensor,
+    without weight decay too; it is 1 where one of the norms is 0.
+
+    Args:
+        lr: Relative change of each tensor by one step.
+        max_grad_norm: Largest norm of the gradient of all parameters; 0: no clipping.
     """
 
     def __init__(
@@ -107,10 +110,14 @@ class Lamb(torch.optim.Optimizer):
 def learning_rate(config: TrainConfig, update: int, epoch: int, last_update: int) -> float:
     """Computes the learning rate of an update, without state: a resumed run needs none.
 
-    Schedules count optimizer updates from 1, however many micro-batches and processes share one;
-    `exponential` without `decay_steps` counts epochs from 0. A decay begins where the warm-up ends,
-    and without `decay_steps` ends at `last_update`, the planned end of training. In TensorFlowTTS
-    it begins at update 0, and the rate jumps at the end of the warm-up.
+    Schedules count optimizer updates, however many micro-batches and processes share one. A decay
+    begins where the warm-up ends; in TensorFlowTTS it begins at update 0, and the rate jumps at the
+    end of the warm-up.
+
+    Args:
+        update: Optimizer updates, from 1.
+        epoch: Epochs, from 0 (`exponential` without `decay_steps`).
+        last_update: The planned end of training, where decays without `decay_steps` end.
     """
     schedule, rate = config.lr_scheduler, config.adam.lr
     if config.scheduler == "NoamLR":
@@ -158,7 +165,9 @@ class WeightAverage:
     @torch.no_grad()
     def update(self, n_updates: int) -> None:
         """Takes in the weights of the network, after the last of so many updates of the run."""
-        decay = min(self._decay, (1 + n_updates) / (10 + n_updates) if self._warmup else 1.0)
+        decay = self._decay
+        if self._warmup:
+            decay = min(decay, (1 + n_updates) / (10 + n_updates))
         current = self._network.state_dict()
         floats = [name for name, tensor in current.items() if tensor.is_floating_point()]
         averages = [self._average[name] for name in floats]

@@ -53,7 +53,9 @@ _MAY_CHANGE = (
     "train.init_from",
     "train.keep_*",
     "train.log_steps",
-    "train.max_*",
+    "train.max_bad_steps",
+    "train.max_epoch",
+    "train.max_steps",
     "train.profile",
     "train.save_steps",
     "train.score_*",
@@ -63,7 +65,12 @@ _MAY_CHANGE = (
 # What may differ between the machines of a run: places, and how a machine loads its data.
 _OF_A_MACHINE = ("dataset_path", "log_dir", "preprocess", "inference", "train.dataloader")
 # These split weights or gradients in ways of their own.
-_UNSUPPORTED = {DistributedType[name] for name in ("DEEPSPEED", "FSDP", "MEGATRON_LM", "XLA")}
+_UNSUPPORTED = {
+    DistributedType.DEEPSPEED,
+    DistributedType.FSDP,
+    DistributedType.MEGATRON_LM,
+    DistributedType.XLA,
+}
 
 
 class Run(NamedTuple):
@@ -144,77 +151,6 @@ def open_run(
         yield run
 
 
-@contextmanager
-def _observed(run: Run, folder: Path, card: Card, step: int) -> Iterator[Run]:
-    """Adds tracker, model card and scores to a run; closes the tracker's logs after the block."""
-    config, data = card.config, run.data
-    utterances, frames = global_batch(config.train, data)
-    facts = flat_config(config)
-    facts |= {"utterances_per_update": utterances, "frames_per_update": frames}
-    tracked = tracking.TrackedRun(folder, facts, card.assets.mel.sample_rate, step)
-    with tracking.open_backends(config.train.trackers, tracked) as backends:
-        yield run._replace(
-            tracker=tracking.Tracker(folder, backends),
-            write_card=partial(update_card, folder, card),
-            scoring=build_scoring(config, data),
-        )
-
-
-def _new_assets(config: Config, init_from: str | None) -> Assets:
-    """Returns the assets of a new run: of its data, or of a voice and its new speakers."""
-    assets = training_data.collect_assets(config)
-    if config.train.trained == "all":
-        return assets
-    if init_from is None:
-        raise InputError(
-            "train.trained=speakers adds speakers to a trained voice: name it by --init_from"
-        )
-    return extend_assets(open_model(init_from).assets, assets)
-
-
-def _initialised(
-    task: Task[Any], config: Config, assets: Assets, history: History, init_from: str | None
-) -> tuple[Assets, History]:
-    """Takes the weights of another model, if one is named, and freezes what is not trained."""
-    transfer = None if init_from is None else initialise(task, assets, init_from)
-    if transfer is not None:
-        history = replace(history, initialised_from=transfer.source)
-        assets = assets.with_phones(transfer.phones)
-    if config.train.trained == "speakers":
-        if transfer is not None and (parts := transfer.other_parts):
-            fault = f"the voice has other weights in {', '.join(parts)}"
-            remedy = "use the model section of its config.json"
-            raise InputError(f"train.trained=speakers: {fault}; {remedy}")
-        in_data = {speaker.name for speaker in read_speakers(training_data.dataset_folders(config))}
-        trained = torch.tensor([speaker.name in in_data for speaker in assets.speakers])
-        train_only_speakers(task.networks[task.exported], trained)
-    return assets, history
-
-
-def _make_accelerator(config: TrainConfig) -> Accelerator:
-    """Finds the device and the processes of a run; refuses a precision that they lack."""
-    device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
-    precision = training_precision(config.mixed_precision, device)
-    mode = "no" if precision == "fp32" else precision
-    try:
-        # without `cpu`, accelerate treats several processes without a GPU as separate runs
-        accelerator = Accelerator(cpu=device.type == "cpu", mixed_precision=mode)
-    except ValueError as error:
-        raise InputError(f"train.mixed_precision={precision}: {error}; use fp32") from error
-    if accelerator.distributed_type in _UNSUPPORTED:
-        fault = f"{accelerator.distributed_type.value}, which this trainer does not support"
-        remedy = "use MULTI_GPU, or a single process"
-        raise InputError(f"accelerate was launched for {fault}; {remedy}")
-    if precision == "fp16" and accelerator.device.type == "cpu":
-        raise InputError("train.mixed_precision=fp16 needs a GPU; on a CPU use bf16 or fp32")
-    if precision == "bf16" and accelerator.device.type == "cpu" and not has_bfloat16("cpu"):
-        _log.warning(
-            "train.mixed_precision=bf16: this CPU has no AVX-512 instructions for bfloat16, and may"
-            " take ten times as long as in fp32, which auto chooses here"
-        )
-    return accelerator
-
-
 def _check_run(folder: Path, config: Config, *, resume: bool, restart: bool) -> None:
     """Refuses flags that contradict the folder, and to resume with what gives other updates."""
     steps = steps_of(folder / CHECKPOINTS)
@@ -238,6 +174,51 @@ def _check_run(folder: Path, config: Config, *, resume: bool, restart: bool) -> 
         )
 
 
+def _new_assets(config: Config, init_from: str | None) -> Assets:
+    """Returns the assets of a new run: of its data, or of a voice and its new speakers."""
+    assets = training_data.collect_assets(config)
+    if config.train.trained == "all":
+        return assets
+    if init_from is None:
+        raise InputError(
+            "train.trained=speakers adds speakers to a trained voice: name it by --init_from"
+        )
+    return extend_assets(open_model(init_from).assets, assets)
+
+
+def _make_accelerator(config: TrainConfig) -> Accelerator:
+    """Finds the device and the processes of a run; refuses a precision that they lack."""
+    device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
+    precision = training_precision(config.mixed_precision, device)
+    try:
+        accelerator = Accelerator(
+            # without it, accelerate treats several processes without a GPU as separate runs
+            cpu=device.type == "cpu",
+            mixed_precision="no" if precision == "fp32" else precision,
+        )
+    except ValueError as error:
+        raise InputError(f"train.mixed_precision={precision}: {error}; use fp32") from error
+    if accelerator.distributed_type in _UNSUPPORTED:
+        fault = f"{accelerator.distributed_type.value}, which this trainer does not support"
+        remedy = "use MULTI_GPU, or a single process"
+        raise InputError(f"accelerate was launched for {fault}; {remedy}")
+    if precision == "fp16" and accelerator.device.type == "cpu":
+        raise InputError("train.mixed_precision=fp16 needs a GPU; on a CPU use bf16 or fp32")
+    if precision == "bf16" and accelerator.device.type == "cpu" and not has_bfloat16("cpu"):
+        _log.warning(
+            "train.mixed_precision=bf16: this CPU has no AVX-512 instructions for bfloat16, and may"
+            " take ten times as long as in fp32, which auto chooses here"
+        )
+    return accelerator
+
+
+def shared_facts(config: Config, plan: str, step: int) -> dict[str, object]:
+    """Returns what all processes must agree on: the plan of the data stands for `preprocess`."""
+    keys = flat_config(config).items()
+    shared = {key: value for key, value in keys if not _is_one_of(key, _OF_A_MACHINE)}
+    return shared | {"the data of stage 1": plan, "the checkpoint of --resume": step}
+
+
 def _resumed_history(config: Config, folder: Path, *, resume: bool) -> History:
     """Returns the history so far, that of the folder if a run is resumed."""
     is_generated = config.train.synthetic_utterances > 0
@@ -253,6 +234,25 @@ def _resumed_history(config: Config, folder: Path, *, resume: bool) -> History:
             " another --name with --init_from"
         )
     return history
+
+
+def _initialised(
+    task: Task[Any], config: Config, assets: Assets, history: History, init_from: str | None
+) -> tuple[Assets, History]:
+    """Takes the weights of another model, if one is named, and freezes what is not trained."""
+    transfer = None if init_from is None else initialise(task, assets, init_from)
+    if transfer is not None:
+        history = replace(history, initialised_from=transfer.source)
+        assets = assets.with_phones(transfer.phones)
+    if config.train.trained == "speakers":
+        if transfer is not None and (parts := transfer.other_parts):
+            fault = f"the voice has other weights in {', '.join(parts)}"
+            remedy = "use the model section of its config.json"
+            raise InputError(f"train.trained=speakers: {fault}; {remedy}")
+        in_data = {speaker.name for speaker in read_speakers(training_data.dataset_folders(config))}
+        trained = torch.tensor([speaker.name in in_data for speaker in assets.speakers])
+        train_only_speakers(task.networks[task.exported], trained)
+    return assets, history
 
 
 def _prepare_folder(folder: Path, config: Config, assets: Assets, *, restart: bool) -> None:
@@ -271,6 +271,22 @@ def _prepare_folder(folder: Path, config: Config, assets: Assets, *, restart: bo
     write_json(folder / CONFIG, plain_config(config))
     assets.save(folder)
     folders.write_manifest(folder, [n for n in (CONFIG, *ASSET_FILES) if (folder / n).is_file()])
+
+
+@contextmanager
+def _observed(run: Run, folder: Path, card: Card, step: int) -> Iterator[Run]:
+    """Adds tracker, model card and scores to a run; closes the tracker's logs after the block."""
+    config, data = card.config, run.data
+    utterances, frames = global_batch(config.train, data)
+    facts = flat_config(config)
+    facts |= {"utterances_per_update": utterances, "frames_per_update": frames}
+    tracked = tracking.TrackedRun(folder, facts, card.assets.mel.sample_rate, step)
+    with tracking.open_backends(config.train.trackers, tracked) as backends:
+        yield run._replace(
+            tracker=tracking.Tracker(folder, backends),
+            write_card=partial(update_card, folder, card),
+            scoring=build_scoring(config, data),
+        )
 
 
 def plain_config(config: Config) -> dict[str, Any]:
@@ -295,13 +311,6 @@ def flat_config(config: Config) -> dict[str, object]:
 def _is_one_of(key: str, names: Sequence[str]) -> bool:
     """Returns whether a key, or a section that it is in, matches one of the names."""
     return any(fnmatch(key, name) or key.startswith(f"{name}.") for name in names)
-
-
-def shared_facts(config: Config, plan: str, step: int) -> dict[str, object]:
-    """Returns what all processes must agree on: the plan of the data stands for `preprocess`."""
-    keys = flat_config(config).items()
-    shared = {key: value for key, value in keys if not _is_one_of(key, _OF_A_MACHINE)}
-    return shared | {"the data of stage 1": plan, "the checkpoint of --resume": step}
 
 
 def log_start(run: Run) -> None:

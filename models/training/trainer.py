@@ -76,7 +76,9 @@ class Trainer:
 
         The checkpoint comes before validation and scores: no signal, error or lack of memory in
         these can lose it. Weights or too many updates in a row that are not finite are an error.
-        Returns the signal that ended it, after a checkpoint was saved; None at the planned end.
+
+        Returns:
+            The signal that ended it, after a checkpoint was saved; None at the planned end.
         """
         run, position, accelerator = self.run, self.position, self.run.accelerator
         if isinstance(run.task, Scheduled):  # an interrupted run may have left a validation
@@ -222,9 +224,14 @@ class Updater:
 
     Losses are sums, divided by the valid elements of the whole window and of all processes, which
     are counted before the first backward pass; gradients are added up. So the same data in another
-    split of micro-batches and processes gives the same update. The norm of each network's gradient
-    is clipped to `max_norm`; 0 means no clipping. The scaler scales the losses dynamically if
-    `half`, as fp16 needs, and does nothing otherwise.
+    split of micro-batches and processes gives the same update.
+
+    Args:
+        max_norm: Largest gradient norm; 0: no clipping.
+        half: Scale losses dynamically, as fp16 needs.
+
+    Attributes:
+        scaler: Scales the losses; does nothing unless `half`.
     """
 
     def __init__(
@@ -301,9 +308,7 @@ class Updater:
         report.norms[backward.network] = norm_value
         bad = [name for name in backward.terms if not math.isfinite(report.losses[name])]
         is_finite = math.isfinite(norm_value)
-        # fp16 may be finite with a smaller scale of the losses
-        lowers_scale = not is_finite and self.scaler.is_enabled() and self.scaler.get_scale() > 1
-        if bad or not (is_finite or lowers_scale):
+        if bad or not (is_finite or self._lowers_scale()):
             report.faults[backward.network] = f"loss {', '.join(bad)}" if bad else "gradient norm"
             is_bad = [not bool(loss.isfinite()) for loss in backward.losses]
             for batch, named in zip(window, is_bad, strict=True):
@@ -315,8 +320,16 @@ class Updater:
             report.updated.add(backward.network)
         self.scaler.update()
 
+    def _lowers_scale(self) -> bool:
+        """Returns whether fp16 may be finite with a smaller scale of the losses."""
+        return self.scaler.is_enabled() and self.scaler.get_scale() > 1
+
 
 def weighted_mean(losses: Mapping[str, LossTerm], counts: Mapping[Unit, int]) -> Tensor:
-    """Computes the weighted sum of the losses of a batch, each divided by its valid elements."""
+    """Computes the loss of a batch: the weighted sum of its terms, each divided by its count.
+
+    Args:
+        counts: Valid elements, by unit.
+    """
     means = [term.weight * term.total / max(1, counts[term.per]) for term in losses.values()]
     return torch.stack(means).sum()

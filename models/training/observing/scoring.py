@@ -123,8 +123,6 @@ class PeriodicScoring:
 
         After an error, which is logged (with a traceback, if it is a bug), none is.
         """
-        from processors.metrics.utterance_scorer import columns_of
-
         start = time.monotonic()
         rows: list[Values] = []
         try:
@@ -147,12 +145,7 @@ class PeriodicScoring:
             self.utterances, rows = [], []
         if not rows:
             return None
-        means = {}
-        for name, _, _ in columns_of(self.metrics):
-            values = [row[name] for row in rows if name in row]
-            total = sum(value.value * value.weight for value in values)
-            means[name] = total / sum(value.weight for value in values) if values else math.nan
-        return ScoringResult(means, len(rows), time.monotonic() - start)
+        return ScoringResult(self._means(rows), len(rows), time.monotonic() - start)
 
     def _score(self, sample: Sample, recorded: LabelledSpeech, *, is_copy: bool) -> Values:
         """Scores one utterance: values by column, none for audio that is not finite."""
@@ -165,6 +158,16 @@ class PeriodicScoring:
         spoken = replace(recorded, wav=wav, phones=sample.phones)
         scorer = UtteranceScorer(Path(recorded.id), spoken, recorded, is_copy, self.mel)
         return {c: value for name in self.metrics for c, value in scorer.values(name).items()}
+
+    def _means(self, rows: Sequence[Values]) -> Mapping[str, float]:
+        from processors.metrics.utterance_scorer import columns_of
+
+        means = {}
+        for name, _, _ in columns_of(self.metrics):
+            values = [row[name] for row in rows if name in row]
+            total = sum(value.value * value.weight for value in values)
+            means[name] = total / sum(value.weight for value in values) if values else math.nan
+        return means
 
 
 def build_scoring(config: Config, data: TrainingData) -> PeriodicScoring | None:

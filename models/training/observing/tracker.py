@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from accelerate.tracking import TensorBoardTracker, WandBTracker
@@ -20,6 +20,9 @@ from models.training.observing.scoring import ScoringResult, Validation
 from utils.errors import InputError
 from utils.files import append_jsonl, read_jsonl, write_jsonl
 from utils.logging import clock_face, get_logger
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _log = get_logger(__name__)
 
@@ -186,17 +189,14 @@ def _weights_and_biases(run: TrackedRun) -> Backend:
         raise InputError(f"train.tracker wandb: {error}; {remedy}") from error
 
     def show(sample: Sample, step: int) -> None:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-
         sounds = {
             _path(sample, name): wandb.Audio(_playable(wav).numpy(), sample_rate=run.sample_rate)
             for name, wav in sample.audio.items()
         }
-        images: dict[str, Any] = {}
-        for name, draw in sample.figures.items():
-            canvas = FigureCanvasAgg(draw())  # wandb takes figures only if pyplot is imported
-            canvas.draw()
-            images[_path(sample, name)] = wandb.Image(np.asarray(canvas.buffer_rgba()))
+        images = {
+            _path(sample, name): wandb.Image(_pixels(draw()))
+            for name, draw in sample.figures.items()
+        }
         tracker.log(sounds | images, step)
 
     return Backend("wandb", tracker.log, show, tracker.finish)
@@ -278,6 +278,15 @@ def check_backends(kinds: Sequence[str], n_samples: int) -> None:
 
 def _path(sample: Sample, name: str) -> str:
     return f"samples/{sample.id}/{name}"
+
+
+def _pixels(figure: "Figure") -> np.ndarray:
+    """Draws a picture, (height, width, 4); wandb takes figures only if pyplot is imported."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    return np.asarray(canvas.buffer_rgba())
 
 
 def _playable(wav: Tensor) -> Tensor:
