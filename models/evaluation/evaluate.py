@@ -12,10 +12,10 @@ from models.evaluation.inputs.options import ALL, EvaluationInputs, EvaluationOp
 from models.evaluation.results import Evaluation, System
 from processors.metrics import utterance_scorer as scoring
 from processors.metrics.recognition.user_models import UserFunctionError, UserModels
-from processors.metrics.registry import CHECKS, METRICS
+from processors.metrics.registry import CHECKS, METRICS, check_names
 from processors.metrics.signals.acoustic_features import BUILT_IN
 from processors.metrics.utterance_scorer import EvaluatedUtterance, ScoringTask, UtteranceScores
-from utils.errors import SHOWN, InputError, listed, nearest, refuse
+from utils.errors import SHOWN, InputError, listed, refuse
 from utils.files import write_json, write_jsonl
 from utils.logging import get_logger, progress
 from utils.parallel import ParallelBackend, n_cores, run_chunks
@@ -39,8 +39,9 @@ def evaluate(
 ) -> Evaluation:
     """Scores systems, and writes `scores.jsonl`, `scores.json` and `comparison.json`.
 
-    Raises an InputError if a file or recording is missing or cannot be read, systems differ in
-    their utterances, or a metric is unknown or applies to no system.
+    Raises:
+        InputError: If a file or recording is missing or cannot be read, systems differ in their
+            utterances, or a metric is unknown or applies to no system.
     """
     options = options or EvaluationOptions()
     mel, user_models = inputs.preprocess.mel, options.user_models
@@ -78,11 +79,7 @@ def select_metrics(options: EvaluationOptions) -> MetricSelection:
     if checks is None:
         checks = () if named else (ALL,)
     checks = tuple(dict.fromkeys(CHECKS if ALL in checks else checks))
-    for noun, names, records in (("metric", metrics, METRICS), ("check", checks, CHECKS)):
-        for name in names:
-            if name not in records:
-                fault = f"no {noun} {name!r}{nearest(name, records)}"
-                raise InputError(f"{fault} (known: {', '.join(records)})")
+    check_names(metrics, checks)
     return MetricSelection(metrics, checks, named)
 
 

@@ -26,6 +26,7 @@ FEWEST = 6  # utterances: five differences have the same sign by chance in one c
 DIGITS = 6
 _RESAMPLES = 2000
 _AT_ONCE = 100  # resamples: memory for 100 copies of the utterances
+_SEED = 0
 
 # values, NaN where an utterance has none, and their positive weights, (n,) each
 Values = tuple[np.ndarray, np.ndarray]
@@ -73,7 +74,7 @@ def estimate(*systems: Values, unit: str = "", better: str = "") -> MeanScore | 
         confidence_level=1 - 2 * outside,
         n_resamples=_RESAMPLES,
         batch=_AT_ONCE,
-        random_state=np.random.default_rng(0),
+        random_state=np.random.default_rng(_SEED),
     ).confidence_interval
     low, high = (round(float(end), DIGITS) for end in (interval.low, interval.high))
     return MeanScore(unit, better, mean, low, high, n)

@@ -69,7 +69,9 @@ class FlatTop(NamedTuple):
 def check_clipping(speech: "LabelledSpeech", recorded: "LabelledSpeech | None") -> str | None:
     """Describes clipped samples: peaks of the waveform that are cut off flat."""
     tops = flat_tops(speech.wav)
-    longest = max(tops, key=lambda top: top.samples, default=FlatTop(0, 0, 0.0))
+    longest = max(tops, key=lambda top: top.samples, default=None)
+    if longest is None:
+        return None
     if len(tops) < N_TOPS and longest.samples < LONG_S * speech.sample_rate:
         return None
     compared = f", recorded: {_clipped(flat_tops(recorded.wav))}" if recorded is not None else ""

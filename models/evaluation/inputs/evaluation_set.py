@@ -1,6 +1,5 @@
 """The evaluation set: utterances with the files of all systems and their references."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +14,12 @@ from models.evaluation.inputs.references import COPY, MissingRecordingError, Ref
 from models.evaluation.inputs.systems import SystemFile
 from modules.mel import MelConfig
 from processors.extraction.fingerprint import check_prepared
-from processors.metrics import utterance_scorer as scoring
-from processors.metrics.utterance_scorer import EvaluatedUtterance, SpeechFile
+from processors.metrics.utterance_scorer import (
+    RECORDED,
+    TOLERANCE_FRAMES,
+    EvaluatedUtterance,
+    SpeechFile,
+)
 from utils.errors import InputError, refuse
 from utils.files import user_path
 
@@ -34,8 +37,8 @@ class EvaluationSet(NamedTuple):
 
 
 def pair_systems(inputs: EvaluationInputs, options: EvaluationOptions) -> EvaluationSet:
-    """Finds the files of all systems and their recordings; makes the folders of results."""
-    names = systems.system_names(inputs.folders, (COPY, NATURAL, scoring.RECORDED))
+    """Finds the files of all systems and their recordings, without added references."""
+    names = systems.system_names(inputs.folders, (COPY, NATURAL, RECORDED))
     folders = dict(zip(names, inputs.folders, strict=True))
     output = options.folder or inputs.folders[0] / (COMPARISON if len(folders) > 1 else "")
     if options.dataset is not None and options.testing_set is not None:
@@ -46,14 +49,7 @@ def pair_systems(inputs: EvaluationInputs, options: EvaluationOptions) -> Evalua
         written = systems.read_system_files(folder)
         files[name] = systems.select_files(written, options.dataset, options.testing_set, processed)
     vocoders = {name: systems.vocoder_of(folders[name], files[name]) for name in folders}
-    for folder in (*inputs.folders, output):
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            fault = f"{folder} cannot be made ({error.strerror}), and scores go there"
-            raise InputError(f"{fault}; name another") from error
-        if not os.access(folder, os.W_OK):
-            raise InputError(f"{folder} is not writable, and scores go there; copy it elsewhere")
+    systems.make_folders((*inputs.folders, output))
     datasets = frozenset(file.dataset for rows in files.values() for file in rows) - {""}
     return EvaluationSet(folders, vocoders, pair_files(files, inputs), output, datasets)
 
@@ -143,7 +139,7 @@ def _is_copy(file: SystemFile, audio: Path | None, mel: MelConfig) -> bool:
     except soundfile.LibsndfileError:  # reported when it is read
         return False
     # one sample less than a copy may differ by: resampling rounds
-    tolerance_s = (scoring.TOLERANCE_FRAMES * mel.hop_length - 1) / mel.sample_rate
+    tolerance_s = (TOLERANCE_FRAMES * mel.hop_length - 1) / mel.sample_rate
     as_long = abs(sound.duration - recording.duration) <= tolerance_s
     return bool(sound.samplerate == mel.sample_rate and as_long)
 
@@ -152,7 +148,7 @@ def transcripts_by_system(data: EvaluationSet, folder: Path | None) -> dict[str,
     """Returns folders of transcripts by system; recordings and references may have none."""
     if folder is None:
         return {}
-    folders = {name: folder / name for name in (*data.folders, scoring.RECORDED)}
+    folders = {name: folder / name for name in (*data.folders, RECORDED)}
     if len(data.vocoders) == 1:
         folders |= dict.fromkeys(data.vocoders, folder)
     for name in data.vocoders:

@@ -1,5 +1,6 @@
 """Systems: folders of synthesised speech, their files and names, and checks before the work."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +17,8 @@ from processors.audio.files import check_length
 from processors.records import TimedPhone
 from utils.errors import SHOWN, InputError, UtteranceError, listed, refuse
 from utils.files import read_text
+
+_RESULT = "result"  # folder in an experiment into which stage 3 writes
 
 
 @dataclass(frozen=True)
@@ -138,7 +141,7 @@ def system_names(folders: Sequence[Path], taken: Sequence[str] = ()) -> list[str
         if path in paths[:n]:
             raise InputError(f"--infer_output_dir names {folders[n]} twice")
     experiments = [
-        next(folder for folder in (path, *path.parents) if folder.name not in ("result", SINGLE))
+        next(folder for folder in (path, *path.parents) if folder.name not in (_RESULT, SINGLE))
         for path in paths
     ]
     if len(set(experiments)) == len(paths):
@@ -181,3 +184,15 @@ def check_same_utterances(systems: Mapping[str, Mapping[str, SystemFile]]) -> No
         if len(texts) > 1:
             faults.append(f"{id}: {' and '.join(map(repr, texts))}")
     refuse(faults, "systems with different texts under the same id cannot be compared")
+
+
+def make_folders(folders: Sequence[Path]) -> None:
+    """Makes the folders of results where they are missing, and refuses those not writable."""
+    for folder in folders:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            fault = f"{folder} cannot be made ({error.strerror}), and scores go there"
+            raise InputError(f"{fault}; name another") from error
+        if not os.access(folder, os.W_OK):
+            raise InputError(f"{folder} is not writable, and scores go there; copy it elsewhere")

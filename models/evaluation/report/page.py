@@ -18,7 +18,7 @@ from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 import numpy as np
@@ -38,6 +38,9 @@ from utils.errors import InputError
 from utils.files import replacing
 from utils.logging import progress
 from utils.parallel import ParallelBackend, n_cores, run_chunks
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 EMBEDDED_BYTES = 20_000_000  # of sounds and pictures in a page; more go to a folder next to it
 _PAGE_FILE = re.compile(r"\d+-\d+\.(flac|png)")
@@ -227,13 +230,9 @@ def _render(path: Path, evaluation: Evaluation, data: Iterable[object], *, embed
     json_style = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
     environment.policies["json.dumps_kwargs"] = json_style
     script = "".join((_STATIC / name).read_text(encoding="utf-8") for name in _SCRIPTS)
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
-    places = "data:" if embedded else "'self' file:"
     stream = environment.get_template("template.html").stream(
         **_variables(evaluation),
-        # this one script, and nothing from other places
-        policy=f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
-        f"img-src {places}; media-src {places}; base-uri 'none'; form-action 'none'",
+        policy=_policy(script, embedded=embedded),
         style=(_STATIC / "style.css").read_text(encoding="utf-8"),
         script=script,
         data=data,
@@ -280,8 +279,18 @@ def _variables(evaluation: Evaluation) -> dict[str, object]:
     }
 
 
-def _breakable(name: str) -> str:
+def _breakable(name: str) -> "Markup":
     """Allows line breaks in a name after punctuation."""
     from markupsafe import Markup, escape
 
     return Markup("<wbr>").join(escape(part) for part in re.split(r"(?<=[_./-])", name))
+
+
+def _policy(script: str, *, embedded: bool) -> str:
+    """Returns the content security policy: this one script, and nothing from other places."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    places = "data:" if embedded else "'self' file:"
+    return (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
+        f"img-src {places}; media-src {places}; base-uri 'none'; form-action 'none'"
+    )

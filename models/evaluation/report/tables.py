@@ -7,9 +7,13 @@ from itertools import cycle
 from typing import NamedTuple
 
 from models.evaluation.results import Comparison, Evaluation, MeanScore, System, Verdict, verdict_of
-from processors.metrics import utterance_scorer as scoring
 from processors.metrics.registry import CHECKS, MEANINGS
-from processors.metrics.utterance_scorer import DIFFERENCE, OF_RECORDING, EvaluatedUtterance
+from processors.metrics.utterance_scorer import (
+    DIFFERENCE,
+    OF_RECORDING,
+    EvaluatedUtterance,
+    UtteranceScores,
+)
 
 _MAX_DIGITS = 4  # after the point
 _SIGNIFICANT = 4  # of the largest number
@@ -104,7 +108,7 @@ def digits_for(scores: Iterable[MeanScore]) -> int:
     """
     needed, largest = [0], 0.0
     for score in scores:
-        low, high = (score.mean if end is None else end for end in (score.low, score.high))
+        low, high = _ends_of(score)
         largest = max(largest, abs(score.mean), abs(low), abs(high))
         if high > low:
             needed.append(-math.floor(math.log10((high - low) / 4)))
@@ -112,6 +116,13 @@ def digits_for(scores: Iterable[MeanScore]) -> int:
             needed.append(2 - math.floor(math.log10(abs(score.mean))))
     before = math.floor(math.log10(largest)) + 1 if largest >= 1 else 0
     return max(0, min(max(needed), _MAX_DIGITS, _SIGNIFICANT - before))
+
+
+def _ends_of(score: MeanScore) -> tuple[float, float]:
+    """Returns the ends of the interval; the mean twice if there is none."""
+    if score.low is None or score.high is None:
+        return score.mean, score.mean
+    return score.low, score.high
 
 
 def score_rows(columns: Sequence[Column], systems: Sequence[System]) -> list[ScoreRow]:
@@ -127,8 +138,8 @@ def score_rows(columns: Sequence[Column], systems: Sequence[System]) -> list[Sco
 
 
 def _cell(score: MeanScore, column: Column) -> Cell:
-    ends = [format_number(end, column.digits) for end in (score.low, score.high) if end is not None]
-    return Cell(format_number(score.mean, column.digits), " … ".join(ends), score.n)
+    mean, low, high = (format_number(x, column.digits) for x in (score.mean, *_ends_of(score)))
+    return Cell(mean, "" if score.low is None else f"{low} … {high}", score.n)
 
 
 def format_number(value: float, digits: int) -> str:
@@ -208,7 +219,7 @@ def shown_utterance(
     return ShownUtterance(item.id, item.written or item.text, seconds, values, flags)
 
 
-def _value(scored: Sequence[scoring.UtteranceScores], name: str) -> float | None:
+def _value(scored: Sequence[UtteranceScores], name: str) -> float | None:
     values = (scores.values[name].value for scores in scored if name in scores.values)
     return next(map(float, values), None)
 

@@ -16,7 +16,7 @@ from preprocessors.corpora import ORIGIN
 from preprocessors.manifest import check_id
 from processors.audio.streams import write_audio
 from processors.metrics.checks import SOUND_CHECKS
-from processors.metrics.families.speech import error_rate
+from processors.metrics.families.speech import score_words
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.metrics.recognition.user_models import UserModels
 from utils.errors import InputError, counted, listed, refuse
@@ -126,7 +126,7 @@ class ClipRecorder:
             return Clip(id, fault="samples are NaN or infinite")
         speech = LabelledSpeech(wav, rate, text, self.language, user_models=self.models)
         faults = [fault for check in SOUND_CHECKS if (fault := check.score(speech, None))]
-        wer = None if self.models.recogniser is None or faults else error_rate(speech, "word")
+        wer = None if self.models.recogniser is None or faults else score_words(speech)
         if wer and wer.value > _WORST_WER and wer.value * wer.weight >= 100 * _FEWEST_ERRORS:
             faults.append(f"word error rate {wer.value:.0f} %, recognised: {wer.note}")
         spoken = speech.activity

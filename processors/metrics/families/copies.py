@@ -56,7 +56,8 @@ def score_stft_distance(copy: Copy) -> MetricValue | None:
 
     Spectral convergence plus the mean of |ln magnitude - ln magnitude_hat|, averaged over windows
     of 240, 600 and 1200 samples. 0 is equal magnitudes. Unlike a mel it covers the band up to half
-    the sample rate, with fine resolution in time and frequency. It is also the vocoder loss `stft`.
+    the sample rate, with fine resolution in time and frequency. It is also the training loss
+    `stft` of vocoders.
     """
     import torch
 
@@ -77,7 +78,8 @@ def score_stft_distance(copy: Copy) -> MetricValue | None:
 def score_pesq(copy: Copy) -> MetricValue | None:
     """Predicts the mean opinion score at 16 kHz: 1.0 to 4.64, which is a perfect copy.
 
-    By the package `pesq`, which wraps the reference code, over at most the first 20 seconds.
+    Computed by the package `pesq`, which wraps the reference code, over at most the first 20
+    seconds.
     """
     import soxr
     from pesq import PesqError, pesq
@@ -138,7 +140,8 @@ def _mean_over(
     """Averages a comparison over pieces, weighted by length; None if none has a value."""
     total = weight = 0.0
     for wav, wav_hat in pieces:
-        if (value := compare(wav, wav_hat)) is not None:
+        value = compare(wav, wav_hat)
+        if value is not None:
             total += value * len(wav)
             weight += len(wav)
     return total / weight if weight else None

@@ -91,7 +91,9 @@ def score_speech_rate(pair: "AlignedPair") -> MetricValue | None:
 
 def rmse(pairs: np.ndarray) -> float | None:
     """Returns the root mean square of the differences of pairs, (L, 2); None if there is none."""
-    return float(np.sqrt(np.mean((pairs[:, 1] - pairs[:, 0]) ** 2))) if len(pairs) else None
+    if not len(pairs):
+        return None
+    return float(np.sqrt(np.mean((pairs[:, 1] - pairs[:, 0]) ** 2)))
 
 
 def score_pitch_error(pair: "AlignedPair") -> MetricValue | None:

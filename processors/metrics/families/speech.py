@@ -20,8 +20,9 @@ the same peak; shorter signals are padded with zeros. White noise at -40 dB cost
 
 import functools
 import math
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,19 +42,29 @@ _WINDOW = int(9.01 * MODEL_RATE)  # input of the model, samples
 _SILENT_PEAK = 1e-4  # -80 dB: digital silence scores higher than noise
 
 
-def error_rate(speech: "LabelledSpeech", unit: Literal["word", "character"]) -> MetricValue | None:
-    """Computes the error rate of a speech recogniser, %, with its hypothesis as the note.
+def score_words(speech: "LabelledSpeech") -> MetricValue | None:
+    """Computes the word error rate of a speech recogniser, with its hypothesis as the note."""
+    from jiwer import wer
 
-    Characters include the spaces between words. A wrong ending costs fewer of them than a missing
-    word, which `wer` counts alike; languages written without spaces need them. None without a text
-    or a recogniser of it.
+    return _error_rate(speech, wer, len(speech.words.split()))
+
+
+def score_characters(speech: "LabelledSpeech") -> MetricValue | None:
+    """Computes the character error rate of a speech recogniser, spaces between words included.
+
+    A wrong ending costs less here than a missing word, which `wer` counts alike; languages written
+    without spaces need this metric.
     """
-    import jiwer
+    from jiwer import cer
 
-    rate, parts = (jiwer.wer, speech.words.split()) if unit == "word" else (jiwer.cer, speech.words)
-    if not parts or (hypothesis := speech.recognised_words) is None:
+    return _error_rate(speech, cer, len(speech.words))
+
+
+def _error_rate(speech: "LabelledSpeech", error: Callable[..., Any], n: int) -> MetricValue | None:
+    """Returns percent, the hypothesis as the note; None without a text or a recogniser of it."""
+    if not n or (hypothesis := speech.recognised_words) is None:
         return None
-    return MetricValue(100 * float(rate(speech.words, hypothesis)), len(parts), hypothesis)
+    return MetricValue(100 * float(error(speech.words, hypothesis)), n, hypothesis)
 
 
 def score_dnsmos(speech: "LabelledSpeech") -> MetricValue | None:
@@ -138,8 +149,8 @@ _LONGER_SOUND = f"{SHORTEST_DISTILLED_S} s of sound that is not silent"
 _DNSMOS = ("speechmos", "onnxruntime", "librosa", "soxr")
 _DISTILLMOS = ("distillmos", "xls_r_sqa", "soxr")
 METRICS = (
-    _metric("wer", lambda speech: error_rate(speech, "word"), "lower", "%", NEEDS, _PACKAGES),
-    _metric("cer", lambda speech: error_rate(speech, "character"), "lower", "%", NEEDS, _PACKAGES),
+    _metric("wer", score_words, "lower", "%", NEEDS, _PACKAGES),
+    _metric("cer", score_characters, "lower", "%", NEEDS, _PACKAGES),
     _metric("dnsmos", score_dnsmos, "higher", "MOS", _SOUND, _DNSMOS),
     _metric("distillmos", score_distillmos, "higher", "MOS", _LONGER_SOUND, _DISTILLMOS),
 )

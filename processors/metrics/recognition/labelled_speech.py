@@ -117,10 +117,15 @@ def words_of(text: str, language: str) -> str:
 
 def recognise(wav: np.ndarray, sample_rate: int) -> str:
     """Recognises English words with pocketsphinx in a signal, (S,)."""
-    if np.abs(wav).max(initial=0) < _SILENT_PEAK:
+    if is_silent(wav):
         return ""  # pocketsphinx returns "dog"
     hypothesis = decode(recogniser(), _pcm(wav, sample_rate))
     return "" if hypothesis is None else hypothesis.hypstr
+
+
+def is_silent(wav: np.ndarray) -> bool:
+    """Returns whether a signal, (S,), holds no audible sample."""
+    return bool(np.abs(wav).max(initial=0) < _SILENT_PEAK)
 
 
 @functools.cache
@@ -155,7 +160,7 @@ def recognised_words(
 
     In the order in which they are spoken; None where the grammar has no path through the signal.
     """
-    if np.abs(wav).max(initial=0) < _SILENT_PEAK:
+    if is_silent(wav):
         return None
     decoder = recogniser(**_OPTIONS)
     for word in words:
@@ -170,7 +175,8 @@ def recognised_words(
     # pauses and noises are in brackets, alternative pronunciations are like "the(2)"
     parts = [(part.word, part.start_frame) for part in decoder.seg() if part.word[0] not in "(<["]
     indices = word_indices(words, [word.partition("(")[0] for word, _ in parts])
-    return [*zip(indices, (frame * _FRAME_S for _, frame in parts), strict=True)] or None
+    starts_s = (frame * _FRAME_S for _, frame in parts)
+    return [*zip(indices, starts_s, strict=True)] or None
 
 
 def word_indices(words: Sequence[str], recognised: Sequence[str]) -> list[int]:
