@@ -62,13 +62,6 @@ def test_checks_come_with_all_metrics_or_where_they_are_named(wanted, checks, me
     assert selection_of(*wanted, checks=checks)[:2] == (metrics, selected)
 
 
-def test_an_unknown_name_is_an_error_that_lists_the_known_ones():
-    with pytest.raises(InputError, match=r"no metric 'copie'; did you mean copied\? \(known: cop"):
-        selection_of("copie")
-    with pytest.raises(InputError, match=r"no check 'quit'; did you mean quiet\? \(known: quiet\)"):
-        selection_of("copied", checks=("quit",))
-
-
 @pytest.mark.parametrize(
     ("metric", "recorded", "message"),
     [

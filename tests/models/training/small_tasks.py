@@ -128,14 +128,20 @@ def make_trainer(
 VOICES = {  # the `model` section of very small ones, whose common parts have the same sizes
     "FastSpeech2": {
         "transformer": {
-            "n_encoder_layers": 1, "encoder_hidden": 8, "n_decoder_layers": 1, "decoder_hidden": 8,
-            "conv_filter_size": 8, "conv_kernel_size": [3, 1],
+            "n_encoder_layers": 1,
+            "encoder_hidden": 8,
+            "n_decoder_layers": 1,
+            "decoder_hidden": 8,
+            "conv_filter_size": 8,
+            "conv_kernel_size": [3, 1],
         },
-        "variance_predictor": {"filter_size": 8}, "variance_embedding": {"n_bins": 8},
+        "variance_predictor": {"filter_size": 8},
+        "variance_embedding": {"n_bins": 8},
         "use_postnet": False,
     },
     "FlowSpeech": {
-        "hidden": 8, "encoder": {"n_layers": 1, "filter_size": 8, "kernel_size": 3},
+        "hidden": 8,
+        "encoder": {"n_layers": 1, "filter_size": 8, "kernel_size": 3},
         "prosody": {"channels": 8, "kernel_size": 3, "n_bins": 8},
         "estimator": {"channels": 8, "n_blocks": 2, "kernel_size": 3},
     },
@@ -143,7 +149,7 @@ VOICES = {  # the `model` section of very small ones, whose common parts have th
         "encoder": {"hidden": 8, "n_layers": 1, "filter_size": 8, "duration_filter_size": 8},
         "decoder": {"channels": [8, 8], "n_middle_stages": 1, "head_size": 4},
     },
-}  # fmt: skip
+}
 
 
 def write_voice_config(

@@ -31,8 +31,11 @@ N_ITEMS, RATE = 4, 0.05
 # in fp32, of what the updates change; a mean of means of micro-batches is off by 1 % and more
 TOLERANCE = 1e-4
 _FEW = (
-    *("train.batch_size=1", f"train.synthetic_utterances={2 * N_ITEMS}", "train.cut_mel_frame=8"),
-    *("train.gradient_accumulation_step=1", "train.valid_samples=0"),
+    f"train.synthetic_utterances={2 * N_ITEMS}",
+    "train.batch_size=1",
+    "train.gradient_accumulation_step=1",
+    "train.cut_mel_frame=8",
+    "train.valid_samples=0",
     "train.dataloader.num_worker=0",
 )
 _NO_DROPOUT = ("model.encoder.attention_dropout=0", "model.decoder.attention_dropout=0")
@@ -42,7 +45,8 @@ _ADVERSARIAL = (
     "model.lambda_adversarial=0.5",
     "model.adversarial_start=0",
 )
-_ALIGNED, _LEARNED = "preprocess.aligner=pocketsphinx", "preprocess.aligner=learned"
+_ALIGNED = "preprocess.aligner=pocketsphinx"
+_LEARNED = "preprocess.aligner=learned"
 # every model, by the name of its recipe and what differs from that
 MODELS: dict[str, tuple[str, tuple[str, ...]]] = {
     "FastSpeech 2": ("fastspeech2", ()),

@@ -147,8 +147,10 @@ def test_a_new_speaker_begins_as_the_one_of_nearest_mean_f0(every_trained, sourc
     stats = source.assets.stats.speakers["anna"]
     voice = Path(shutil.copytree(every_trained, every_trained.with_name("other_f0")))
     means = {"anna": 120.0, "ben": 180.0, "low": 90.0, "high": 250.0}
-    frame = stats.f0_frame
-    with_f0 = {n: replace(stats, f0_frame=replace(frame, mean=hz)) for n, hz in means.items()}
+    with_f0 = {
+        name: replace(stats, f0_frame=replace(stats.f0_frame, mean=mean))
+        for name, mean in means.items()
+    }
     write_json(voice / "stats.json", CorpusStats(with_f0).to_plain())
     (voice / "manifest.json").unlink()
     task, assets = task_of(voice, speakers=("high", "low", "ben"), stats=CorpusStats(with_f0))
@@ -160,23 +162,25 @@ def test_a_new_speaker_begins_as_the_one_of_nearest_mean_f0(every_trained, sourc
 
 
 def test_tensors_of_other_shapes_are_refused_and_all_named(trained):
-    other = task_of(trained, "model.transformer.conv_filter_size=12")
+    task, assets = task_of(trained, "model.transformer.conv_filter_size=12")
     message = r"tensors of other shapes: .*weight is \(.*\) in that model"
     with pytest.raises(InputError, match=message):
-        initialise(*other, trained)
+        initialise(task, assets, trained)
 
 
 def test_tensors_of_only_one_model_are_listed(trained):
-    transfer = initialise(*task_of(trained, "model.transformer.n_decoder_layers=2"), trained)
+    task, assets = task_of(trained, "model.transformer.n_decoder_layers=2")
+    transfer = initialise(task, assets, trained)
     assert transfer.new
     assert all(name.startswith("decoder") for name in transfer.new)
     assert transfer.dropped == []
 
 
 def test_an_encoder_of_prosody_in_only_one_of_both_models_is_warned_of(trained, caplog):
-    other, own_encoder = trained.with_name("other"), "model.variance_predictor.own_encoder=true"
-    config, short = trained.parents[1] / "exp_config.json", "train.max_steps=1"
-    train_anew(config, own_encoder, short, name="other")
+    other = trained.with_name("other")
+    own_encoder = "model.variance_predictor.own_encoder=true"
+    config = trained.parents[1] / "exp_config.json"
+    train_anew(config, own_encoder, "train.max_steps=1", name="other")
     parts = "duration_predictor, energy, pitch, prosody_encoder"
     for source, overrides, n in ((trained, [own_encoder], 1), (other, [], 1), (trained, [], 0)):
         caplog.clear()
@@ -202,8 +206,9 @@ def test_another_mel_definition_is_logged(trained, caplog):
 
 
 def test_a_new_experiment_starts_from_the_old_weights(trained):
-    config, still = trained.parents[1] / "exp_config.json", ("train.adam.lr=1e-9",)
-    train_anew(config, *still, "train.max_steps=1", name="tuned", init_from=str(trained))
+    config = trained.parents[1] / "exp_config.json"
+    settings = ("train.adam.lr=1e-9", "train.max_steps=1")
+    train_anew(config, *settings, name="tuned", init_from=str(trained))
     old, new = (load_model(path).network for path in (trained, trained.with_name("tuned")))
     for before, after in zip(old.parameters(), new.parameters(), strict=True):
         assert torch.allclose(before, after, atol=1e-7)

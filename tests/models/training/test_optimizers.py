@@ -167,9 +167,11 @@ def test_the_first_step_changes_each_tensor_by_the_learning_rate():
 def test_a_tensor_without_a_gradient_or_with_an_update_of_zero_stays():
     trained, idle, still = parameters_of((3,), (3,), (3,))
     before = [parameter.detach().clone() for parameter in (idle, still)]
-    optimizer = Lamb([trained, idle, still], **SETTINGS | {"weight_decay": 0.0})
+    groups = [{"params": [trained, idle]}, {"params": [still], "weight_decay": 0.0}]
+    optimizer = Lamb(groups, **SETTINGS)
     optimizer.step()
-    trained.grad, still.grad = torch.ones_like(trained), torch.zeros_like(still)
+    trained.grad = torch.ones_like(trained)
+    still.grad = torch.zeros_like(still)
     optimizer.step()
     assert all(map(torch.equal, (idle, still), before))
     assert set(optimizer.state) == {trained, still}

@@ -116,7 +116,7 @@ def test_resuming_does_not_need_the_statistics_of_the_data(trained):
 )
 def test_a_moving_average_is_resumed_and_is_what_another_run_starts_from(root, model, of_synthesis):
     averaged = ("train.optimizer=lamb", "train.ema_decay=0.5", "train.keep_milestones=[1]")
-    longer = (*averaged[:2], "train.keep_milestones=[1,3]", "train.max_steps=3")
+    longer = (*averaged[:2], "train.keep_milestones=[1,3]", "train.max_steps=4")
     run(root, *averaged, "train.max_steps=2", model=model)
     run(root, *longer, *of_synthesis, model=model, resume=True)
     run(root, *longer, model=model, name="whole")
@@ -160,7 +160,7 @@ def test_an_earlier_run_is_not_continued_without_a_flag_or_with_other_updates(
     ("overrides", "flags", "message"),
     [
         ([], {"resume": True}, "no checkpoint to continue from"),
-        ([], {"init_from": "missing"}, "missing"),
+        ([], {"init_from": "/missing/voice"}, "/missing/voice"),
         (["train.mixed_precision=fp16"], {}, "fp16 needs a GPU"),
         (['train.score_metrics=["mdc"]'], {}, r"train\.score_metrics: mdc is no metric.*mcd"),
         ([f"{SIZE}=1000000000000000"], {}, r"networks of FastSpeech2 cannot be built: .*; lower"),
@@ -214,7 +214,12 @@ def test_training_needs_what_stage_1_writes(root):
 
 @pytest.mark.parametrize(
     ("precision", "is_fast", "used"),
-    [("bf16", 0, "bf16"), ("bf16", 1, "bf16"), ("auto", 0, "fp32"), ("auto", 1, "bf16")],
+    [
+        ("bf16", False, "bf16"),
+        ("bf16", True, "bf16"),
+        ("auto", False, "fp32"),
+        ("auto", True, "bf16"),
+    ],
 )
 def test_bf16_trains_on_a_cpu_and_auto_uses_it_where_the_cpu_has_it(
     root, monkeypatch, caplog, precision, is_fast, used

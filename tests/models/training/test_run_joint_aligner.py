@@ -15,6 +15,7 @@ from models.checkpoint.folders import latest_checkpoint, step_folder
 from models.checkpoint.loading import load_model
 from models.checkpoint.publish import export_experiment
 from models.teacher_forcing.durations import duration_finder, load_joint_aligner
+from models.training.data import ProcessRank, collect_assets, load_data
 from processors.dataset.store import FeatureStore
 from tests.models.training.small_tasks import make_processed, write_corpus, write_voice_config
 from tests.worlds.experiments import train_experiment
@@ -155,3 +156,17 @@ def test_rows_of_the_aligner_are_matched_by_symbol_and_speaker(root, caplog):
     with caplog.at_level(logging.INFO):
         train_experiment(config, "cleo", init_from=str(root / "ckpts/voice"))
     assert "speaker_keys.weight: cleo" in caplog.text
+
+
+def test_data_with_durations_are_refused_for_a_joint_aligner(root):
+    make_processed(root / "data" / "aligned", speakers=("anna",))
+    config = load_config(write_voice_config(root, "aligned", root.name), [LEARNED])
+    with pytest.raises(InputError, match=r"aligned .*\.aligner was 'pocketsphinx', is 'learned'"):
+        collect_assets(config)
+
+
+def test_data_without_durations_are_refused_on_resume_too(root):
+    config = load_config(write_voice_config(root))
+    assets = load_model(root / "ckpts" / "voice").assets
+    with pytest.raises(InputError, match=r"mini .*\.aligner was 'learned', is 'pocketsphinx'"):
+        load_data(config, assets, ProcessRank(), torch.device("cpu"))

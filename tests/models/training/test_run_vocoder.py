@@ -89,6 +89,15 @@ def test_the_loaded_vocoder_gives_the_output_of_the_trained_one(trained):
     assert torch.allclose(load_model(folder).network.infer(mel), expected, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "change", ["model.lambda_mel=10", "train.cut_mel_frame=24", "model.adversarial=false"]
+)
+def test_keys_that_change_the_updates_cannot_change_on_resume(trained, change):
+    key, _, _ = change.partition("=")
+    with pytest.raises(InputError, match=rf"--resume with another config: {key} was .*, is \w+"):
+        run(trained, change, resume=True)
+
+
 @pytest.mark.parametrize(("before", "now"), [("", "voice, 8 updates"), ("voice, 8 updates", "")])
 def test_resuming_on_mels_of_another_model_is_refused(root, before, now):
     report = root / "data" / "mini" / "report.json"

@@ -231,7 +231,7 @@ def test_a_skipped_step_does_not_move_the_average(store, checkpoints):
 def test_too_many_bad_steps_in_a_row_stop_training_with_the_last_good_checkpoints(
     store, checkpoints, bad_updates, message, kept
 ):
-    config = train_config(max_steps=20, save_steps=2, max_bad_steps=3)
+    config = train_config(max_steps=20, save_steps=2, max_bad_steps=3, keep_last=1)
     with pytest.raises(InputError, match=message):
         make_trainer(store, checkpoints, config, Exploding(bad_updates)).fit()
     assert steps_of(checkpoints) == kept

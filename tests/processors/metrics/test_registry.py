@@ -2,8 +2,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from processors.metrics.records import missing_packages
-from processors.metrics.registry import CHECKS, MEANINGS, METRICS
+from processors.metrics.registry import CHECKS, MEANINGS, METRICS, check_names
+from utils.errors import InputError
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -35,7 +38,9 @@ print(len(packages), {"torch", "soundfile", "numba", "scipy", *packages} & set(s
 
 
 def test_metrics_and_checks_say_what_they_are():
-    assert all(metric.name == name and metric.needs for name, metric in METRICS.items())
+    for name, metric in METRICS.items():
+        assert metric.name == name
+        assert metric.needs
     for name, check in CHECKS.items():
         assert check.name == name
         assert check.finds
@@ -50,3 +55,12 @@ def test_each_metric_and_check_is_defined_in_a_sentence():
 def test_what_is_missing_is_named(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "pesq" else name)
     assert missing_packages(METRICS["pesq"].packages) == ("pesq",)
+
+
+def test_an_unknown_name_is_an_error_that_lists_the_known_ones():
+    with pytest.raises(InputError, match=r"no metric 'mel_l2'; did you mean mel_l1\? \(known: .*"):
+        check_names(["mel_l2"], [])
+    with pytest.raises(
+        InputError, match=r"no check 'word'; did you mean words\? \(known: clipping"
+    ):
+        check_names([], ["word"])

@@ -148,7 +148,9 @@ def test_files_that_are_no_sound_are_listed_before_any_work(tmp_path, left, faul
     results = write_files(tmp_path / "a", {"x": 900, "y": 900})
     path = tmp_path / "a" / "x.wav"
     whole = path.read_bytes()
-    path.unlink() if left is None else path.write_bytes(whole[: int(left * len(whole))])
+    path.unlink()
+    if left is not None:
+        path.write_bytes(whole[: int(left * len(whole))])
     message = rf"1 of 2 files cannot be read as audio; (.|\n)*x\.wav: {fault}"
     with pytest.raises(InputError, match=message):
         pair_files({"a": results}, EvaluationInputs((), preprocess_of(tmp_path)))

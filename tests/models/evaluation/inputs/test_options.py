@@ -29,9 +29,10 @@ def test_unknown_speakers_get_the_language_of_all_data_sets(tmp_path):
 
 
 def test_a_configuration_alone_says_what_the_mel_is_and_where_recordings_are(tmp_path):
-    overrides = f"preprocess.processed_dir={tmp_path}", "preprocess.f_max=7000"
-    config, recordings = config_of(tmp_path, *overrides, Anna="de"), tmp_path / "recordings"
-    inputs = inputs_of_config(config, [tmp_path / "out"], recordings)
-    assert (inputs.folders, inputs.recordings) == ((tmp_path / "out",), recordings)
+    overrides = [f"preprocess.processed_dir={tmp_path}", "preprocess.f_max=7000"]
+    config = config_of(tmp_path, *overrides, Anna="de")
+    inputs = inputs_of_config(config, [tmp_path / "out"], tmp_path / "recordings")
+    assert inputs.folders == (tmp_path / "out",)
+    assert inputs.recordings == tmp_path / "recordings"
     assert inputs.preprocess.mel.f_max == 7000
     assert inputs.preprocess.processed_dir == str(tmp_path)

@@ -81,7 +81,8 @@ def test_a_recogniser_of_the_user_takes_any_language_and_runs_once():
         return heard[-1]
 
     sound = replace(SOUND, user_models=UserModels(recogniser=listen))
-    assert [sound.hypothesis, sound.hypothesis] == 2 * heard == 2 * ["4 float32 8000 nl"]
+    assert [sound.hypothesis, sound.hypothesis] == 2 * ["4 float32 8000 nl"]
+    assert len(heard) == 1
 
 
 def test_a_recogniser_gives_text():
