@@ -1,9 +1,7 @@
 import errno
 import json
 import logging
-import resource
 import sys
-import threading
 from types import SimpleNamespace
 
 import pytest
@@ -16,6 +14,7 @@ from models.checkpoint.history import Position
 from models.training.observing import tracker as tracking
 from models.training.observing.scoring import Validation
 from models.training.observing.tracker import Backend, Tracker, open_backends
+from tests.processes import Process
 from utils.errors import InputError
 
 CONFIG = {"train.adam.lr": 0.01, "dataset": ["a", "b"]}
@@ -224,36 +223,34 @@ def test_a_run_that_weights_and_biases_refuses_is_an_error_and_closes_the_other_
     assert closed == ["tensorboard"]
 
 
-@pytest.fixture
-def _full_disk():
-    """No file can be larger than 4 kB."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+ON_A_FULL_DISK = """
+import resource, sys
+from pathlib import Path
+from models.training.observing.scoring import Validation
+from models.training.observing.tracker import TrackedRun, Tracker, open_backends
+from utils.cli import run
+
+folder = Path(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+def main():
+    with open_backends(["tensorboard"], TrackedRun(folder, {}, 8000)) as backends:
+        tracker = Tracker(folder, backends)
+        for step in range(1000):
+            tracker.log_validation(Validation(1.0, {}, {}), step)
+
+run(main)
+"""
 
 
-@pytest.mark.usefixtures("_full_disk")
-def test_a_full_disk_ends_training_with_one_error_and_no_traceback_of_another_thread(
-    tmp_path, monkeypatch, caplog
-):
-    in_threads = []
-    monkeypatch.setattr(threading, "excepthook", in_threads.append)
-
-    def train():
-        run = tracking.TrackedRun(tmp_path, {}, 8000)
-        with open_backends(["tensorboard"], run) as backends:
-            for step in range(1000):
-                Tracker(tmp_path, backends).log_validation(Validation(1.0, {}, {}), step)
-
-    with pytest.raises(InputError) as error:
-        train()
-    assert str(error.value) == (
-        f"{tmp_path}: the log of train.tracker tensorboard cannot be written: File too large; free"
-        " disk space, then continue with --resume"
-    )
-    assert caplog.messages == ["the log of tensorboard is incomplete: [Errno 27] File too large"]
-    assert in_threads == []
+def test_a_full_disk_ends_training_with_one_error_and_no_traceback_of_another_thread(tmp_path):
+    done = Process("-c", ON_A_FULL_DISK, str(tmp_path)).finish()
+    assert done.returncode == 1
+    lines = [line for line in done.stderr.splitlines() if " INFO " not in line]
+    assert [line.split(" WARNING ")[-1] for line in lines] == [
+        "the log of tensorboard is incomplete: [Errno 27] File too large",
+        f"error: {tmp_path}: the log of train.tracker tensorboard cannot be written: File too"
+        " large; free disk space, then continue with --resume",
+    ]
 
 
 def test_all_logs_are_closed_if_one_raises_another_error(tmp_path, monkeypatch):
