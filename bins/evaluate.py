@@ -35,6 +35,7 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def _inputs(flags: argparse.Namespace) -> "EvaluationInputs":
+    from models.base.registry import load_config
     from models.base.results import SINGLE
     from models.evaluation.inputs.options import inputs_of_config, inputs_of_model
     from models.evaluation.inputs.systems import read_texts
@@ -42,7 +43,7 @@ def _inputs(flags: argparse.Namespace) -> "EvaluationInputs":
 
     outputs, settings, recordings = flags.infer_output_dir, flags.set, flags.recordings
     if flags.infer_expt_dir is None and flags.name is None:
-        inputs = inputs_of_config(flags.config, outputs, settings, recordings)
+        inputs = inputs_of_config(load_config(flags.config, settings), outputs, recordings)
     else:
         experiment = flags.infer_expt_dir or experiment_of(flags.config, flags.name, settings)
         inputs = inputs_of_model(experiment, outputs, settings, recordings)

@@ -10,6 +10,7 @@ def main(argv: list[str] | None = None) -> None:
     """Trains; after a signal, the exit code is 128 plus its number."""
     flags = arguments("train", argv)
     from models.base.registry import load_config
+    from models.training.run import open_run
     from models.training.trainer import train
     from processors.dataset.generated import N_LJSPEECH
 
@@ -25,9 +26,10 @@ def main(argv: list[str] | None = None) -> None:
         raise UsageError("--synthetic contradicts --set train.synthetic_utterances=0")
     if flags.profile and not config.train.profile.steps:
         raise UsageError("--profile contradicts --set train.profile.steps=[]")
-    received = train(
+    with open_run(
         config, flags.name, resume=flags.resume, restart=flags.restart, init_from=flags.init_from
-    )
+    ) as opened:
+        received = train(opened)
     code = 0 if received is None else 128 + received
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         leave(code)

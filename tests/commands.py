@@ -31,7 +31,7 @@ class Done(NamedTuple):
 def command(module: str, *words: object, folder: Path = ROOT) -> Done:
     """Runs `python -m bins.<module>` in a folder, as far as a user sees it."""
     out, err = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True), io.StringIO()
-    with _as_process([f"bins/{module}.py", *map(str, words)], folder, logging.StreamHandler(err)):
+    with as_process([f"bins/{module}.py", *map(str, words)], folder, logging.StreamHandler(err)):
         try:
             with redirect_stdout(out), redirect_stderr(err):
                 run(importlib.import_module(f"bins.{module}").main)
@@ -61,7 +61,7 @@ def python(*words: object, folder: Path = ROOT, **environment: str) -> Done:
 
 
 @contextmanager
-def _as_process(words: list[str], folder: Path, log: logging.Handler) -> Iterator[None]:
+def as_process(words: list[str], folder: Path, log: logging.Handler) -> Iterator[None]:
     """What a process has of its own, for a block."""
     argv, path, here, environment = sys.argv, sys.path[:], Path.cwd(), dict(os.environ)
     handler, level = signal.getsignal(signal.SIGINT), logging.root.level

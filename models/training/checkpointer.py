@@ -24,8 +24,7 @@ from models.checkpoint.folders import prune, step_folder, steps_of, write_checkp
 from models.checkpoint.history import Position
 from models.checkpoint.loading import RAW_WEIGHTS, WEIGHTS
 from models.checkpoint.tensors import not_finite, read_tensors
-from models.training.observing.scoring import ScoringResult
-from models.training.observing.tracker import Validation
+from models.training.observing.scoring import ScoringResult, Validation
 from models.training.optimizers import WeightAverage
 from models.training.processes import random_states, restore_random_states
 from models.training.run import Run
@@ -115,8 +114,7 @@ class Checkpointer:
                 plain = cast("dict[str, Any]", read_json(path))["position"]
                 return build(Position, plain_tree(plain, path))
         except _FAULTS as error:
-            fault = "is damaged: validation and scores are repeated"
-            _log.warning("%s %s (%r)", path, fault, error)
+            _log.warning("%s is damaged: validation and scores are repeated (%r)", path, error)
         return position
 
     def _packed(self, randomness: list[dict[str, Any]]) -> dict[str, bytes]:

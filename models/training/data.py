@@ -21,14 +21,9 @@ from models.base.assets import STATS, Assets, Speaker, read_speakers
 from models.training.processes import leave_signals_to_trainer
 from modules.mel import MelConfig
 from preprocessors.manifest import Splits, read_splits
+from processors.dataset import generated
 from processors.dataset.batch import TtsBatch, VocoderBatch, collate, collate_vocoder
 from processors.dataset.datasets import FeatureDataset, MelWavDataset, SegmentDataset
-from processors.dataset.generated import (
-    FeatureSource,
-    GeneratedFeatures,
-    GeneratedRecordings,
-    RecordingSource,
-)
 from processors.dataset.sampler import Draw, FixedBatches, FrameBudgetSampler, frame_budget
 from processors.dataset.statistics import CorpusStats, corpus_stats
 from processors.dataset.store import FeatureStore, MelWavStore, Store, processed_folder
@@ -145,36 +140,35 @@ def _generated_assets(config: Config) -> Assets:
     return Assets(mel, vocabulary, speakers, stats, trained_phones=phones)
 
 
-def _features_of(config: Config, vocabulary: Vocabulary) -> Sequence[FeatureSource]:
+def _features_of(config: Config, vocabulary: Vocabulary) -> Sequence[generated.FeatureSource]:
     """Opens the utterances of each dataset, of stage 1 or generated in their place."""
     preprocess, train = config.preprocess, config.train
     if not train.synthetic_utterances:
         return _open_stores(config, FeatureStore)
     n, symbols = train.synthetic_utterances, vocabulary.symbols[1:]  # without the padding
     return [
-        GeneratedFeatures(name, n, preprocess, symbols, seed=train.random_seed)
+        generated.GeneratedFeatures(name, n, preprocess, symbols, seed=train.random_seed)
         for name in config.dataset
     ]
 
 
-def _recordings_of(config: Config) -> Sequence[RecordingSource]:
+def _recordings_of(config: Config) -> Sequence[generated.RecordingSource]:
     """Opens the recordings of each dataset, of stage 1 or generated in their place."""
     n = config.train.synthetic_utterances
     if not n:
         return _open_stores(config, MelWavStore)
     mel, seed = config.preprocess.mel, config.train.random_seed
-    return [GeneratedRecordings(name, n, mel, seed=seed) for name in config.dataset]
+    return [generated.GeneratedRecordings(name, n, mel, seed=seed) for name in config.dataset]
 
 
 def _open_stores(config: Config, store_type: type[S]) -> list[S]:
-    mel = config.preprocess.mel
-    stores = [store_type(folder, mel) for folder in dataset_folders(config)]
+    stores = [store_type(folder, config.preprocess.mel) for folder in dataset_folders(config)]
     for store in stores:
         check_made_with(store.folder, config.preprocess, config.dataset_path)
     return stores
 
 
-def _splits_of(store: FeatureSource | RecordingSource) -> Splits:
+def _splits_of(store: generated.FeatureSource | generated.RecordingSource) -> Splits:
     return read_splits(store.folder) if isinstance(store, Store) else store.split
 
 
@@ -190,8 +184,7 @@ def _trained_phones(store: FeatureStore, id: str, p_arpabet: float) -> Sequence[
 def make_collator(task: str, mel: MelConfig) -> Collator:
     """Returns a function that makes a batch of items."""
     if task == "vocoder":
-        log_floor = mel.log_floor_value
-        return partial(collate_vocoder, hop_length=mel.hop_length, log_floor=log_floor)
+        return partial(collate_vocoder, hop_length=mel.hop_length, log_floor=mel.log_floor_value)
     return partial(collate, log_floor=mel.log_floor_value)
 
 
@@ -280,21 +273,16 @@ def data_of(
         fixed=fixed,
     )
     shapes = () if sampler.fixed is None else sampler.fixed.shapes
-    is_filled = bool(shapes) and isinstance(training, FeatureDataset)  # segments have one length
     fill = collator
-    if is_filled:
+    if shapes and isinstance(training, FeatureDataset):  # segments have one length
         fill = partial(cast("Callable[..., TtsBatch]", collator), shapes=shapes)
     loader = _training_loader(BatchReader(training, fill), sampler, train, device)
     samples = [validation[Draw(0, n)] for n in range(min(train.valid_samples, len(validation)))]
     # of validation; other processes may have one batch more or less
-    lengths = validation.lengths
-    plan = FrameBudgetSampler(lengths, budget, seed=0).plan(0) if len(validation) else []
-    valid = DataLoader(
-        validation,
-        batch_sampler=[[Draw(0, item) for item in batch] for batch in plan[rank::processes]],
-        collate_fn=collator,
-        generator=torch.Generator(),
-    )
+    plan = FrameBudgetSampler(validation.lengths, budget, seed=0).plan(0) if len(validation) else []
+    batches = [[Draw(0, item) for item in batch] for batch in plan[rank::processes]]
+    generator = torch.Generator()  # not the global one, on which dropout depends
+    valid = DataLoader(validation, batch_sampler=batches, collate_fn=collator, generator=generator)
     shown = collator(samples) if samples else None
     facts = [training.ids, training.lengths.tolist(), budget, window, processes, *shapes]
     digest = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]

@@ -26,7 +26,7 @@ from utils.logging import get_logger
 _GRAPHS_PER_SHAPE = 4
 PROFILE = "profile"  # folder in that of the experiment
 TRACE, TABLE, MEMORY = "trace.json", "operations.txt", "memory.pickle"
-_N_SHOWN = 10
+_N_SHOWN = 10  # operations
 _N_EVENTS = 100_000  # allocations that the snapshot of the memory remembers, the last ones
 
 

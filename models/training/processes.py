@@ -22,23 +22,23 @@ from utils.cli import on_termination, restore_handlers
 from utils.errors import InputError
 
 
-def n_processes() -> int:
-    """Returns the number of processes of this run."""
-    return distributed.get_world_size() if _several() else 1
+def has_several() -> bool:
+    """Returns whether the run has more than one process."""
+    return distributed.is_available() and distributed.is_initialized()
 
 
 def sum_over_processes(values: Sequence[float] | Tensor, device: torch.device) -> Tensor:
     """Sums (K,) element-wise over all processes, in float64 where the device has it."""
     dtype = torch.float32 if device.type == "mps" else torch.float64
     summed = torch.as_tensor(values, dtype=dtype, device=device).clone()
-    if _several():
+    if has_several():
         distributed.all_reduce(summed)
     return summed
 
 
 def sum_gradients(parameters: Sequence[nn.Parameter]) -> None:
     """Adds up the gradients of all processes, in place; a parameter without one counts as 0."""
-    if not _several():
+    if not has_several():
         return
     gradients = [p.grad if p.grad is not None else torch.zeros_like(p) for p in parameters]
     flat = torch.cat([gradient.reshape(-1) for gradient in gradients])  # one message
@@ -50,7 +50,7 @@ def sum_gradients(parameters: Sequence[nn.Parameter]) -> None:
 
 def take_from_first(network: nn.Module) -> None:
     """Gives every process the parameters and buffers of the first one."""
-    if _several():
+    if has_several():
         with torch.no_grad():
             for tensor in (*network.parameters(), *network.buffers()):
                 distributed.broadcast(tensor, src=0)
@@ -78,15 +78,10 @@ def restore_random_states(states: Mapping[str, Any]) -> None:
         torch.cuda.set_rng_state(states["cuda"])
 
 
-def _several() -> bool:
-    return distributed.is_available() and distributed.is_initialized()
-
-
 def check_agreement(facts: Mapping[str, object]) -> None:
     """Makes sure that all processes train the same model on the same data in the same way."""
     by_process = gather_object([{(name, repr(value)) for name, value in facts.items()}])
-    first = by_process[0]
-    if different := sorted({name for others in by_process for name, _ in others ^ first}):
+    if different := sorted({name for others in by_process for name, _ in others ^ by_process[0]}):
         remedy = "give every machine the same configuration, flags and output of stage 1"
         raise InputError(f"the processes of this run differ in {', '.join(different)}: {remedy}")
 
@@ -118,7 +113,7 @@ class Interrupts:
 
     def agreed(self) -> int:
         """Returns a signal that any process received, 0 without one; all processes must call it."""
-        if _several():
+        if has_several():
             largest = torch.tensor(self.received, device=self._device)
             distributed.all_reduce(largest, distributed.ReduceOp.MAX)
             self.received = int(largest)

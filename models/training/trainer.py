@@ -2,8 +2,8 @@
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -11,18 +11,17 @@ import torch
 from accelerate.utils import send_to_device
 from torch import Tensor
 
-from config.schema import Config
 from models.base.task import LossTerm, Scheduled, Task, Unit, Update
 from models.checkpoint.history import Position
 from models.training import processes
 from models.training.checkpointer import Checkpointer
 from models.training.data import windows
 from models.training.execution import Compilation, profiled
-from models.training.observing.observer import Observer
+from models.training.observing.scoring import ScoringResult, Validation, eval_mode, validate
 from models.training.observing.tracker import Meter, WindowReport
 from models.training.optimizers import WeightAverage, build_optimizer, learning_rate
 from models.training.processes import Interrupts
-from models.training.run import Run, log_start, open_run
+from models.training.run import Run, log_start
 from modules.layers.normalisation import refine_norms
 from utils.errors import InputError
 from utils.logging import get_logger
@@ -30,21 +29,13 @@ from utils.logging import get_logger
 _log = get_logger(__name__)
 
 
-def train(
-    config: Config,
-    name: str,
-    *,
-    resume: bool = False,
-    restart: bool = False,
-    init_from: str | None = None,
-) -> int | None:
-    """Trains an experiment, new or from its newest checkpoint; returns what `Trainer.fit` does."""
-    with open_run(config, name, resume=resume, restart=restart, init_from=init_from) as run:
-        trainer = Trainer(run)
-        if run.resumes is not None:
-            trainer.checkpointer.resume(run.resumes)
-        log_start(run)
-        return trainer.fit()
+def train(run: Run) -> int | None:
+    """Trains a run, new or from the checkpoint that it resumes; returns what `Trainer.fit` does."""
+    trainer = Trainer(run)
+    if run.resumes is not None:
+        trainer.checkpointer.resume(run.resumes)
+    log_start(run)
+    return trainer.fit()
 
 
 class Trainer:
@@ -69,13 +60,14 @@ class Trainer:
             half=config.mixed_precision == "fp16",
         )
         average = None
+        # fills the exported network with the weights of synthesis, for a block
+        self._spoken_weights: Callable[[], AbstractContextManager[None]] = nullcontext
         if decay := config.ema_decay:
-            spoken = task.networks[task.exported]
-            average = WeightAverage(spoken, decay, warmup=config.ema_warmup)
+            average = WeightAverage(task.networks[task.exported], decay, warmup=config.ema_warmup)
+            self._spoken_weights = average.in_network
         self._average = average
         updater = self._updater
         self.checkpointer = Checkpointer(run, updater.optimizers, updater.scaler, average)
-        self._observer = Observer(run, average.in_network if average else nullcontext)
         self._bad_in_a_row = 0
         self._meter = Meter(time.monotonic)
 
@@ -108,9 +100,9 @@ class Trainer:
                 if is_due or interrupts.agreed():
                     self.checkpointer.save()
                     if self._must_validate and not interrupts.agreed():
-                        self.checkpointer.add_validation(self._observer.validate(position.step))
+                        self.checkpointer.add_validation(self._validate())
                     if self._must_score and not interrupts.agreed():
-                        self.checkpointer.add_scores(self._observer.score(position.step))
+                        self.checkpointer.add_scores(self._score())
                     if signal := interrupts.agreed():
                         message = "stopped at update %d of %d; --resume continues"
                         _log.info(message, position.step, run.last_update)
@@ -140,6 +132,33 @@ class Trainer:
         """Returns whether a measurement is due and was not done yet."""
         is_left = self.is_finished and last < self.position.step
         return is_left or self.checkpointer.has_passed(every, last)
+
+    def _validate(self) -> Validation:
+        """Computes and logs the validation losses of the weights of synthesis; shows samples."""
+        task, data, device = self.run.task, self.run.data, self.run.accelerator.device
+        with self._spoken_weights():
+            validation = validate(task, data.valid, device)
+            if self.run.accelerator.is_main_process:
+                self.run.tracker.log_validation(validation, self.position.step)
+                if data.samples is not None:
+                    with eval_mode(task.networks.values()):
+                        samples = task.samples(send_to_device(data.samples, device))
+                        self.run.tracker.log_samples(samples, self.position.step)
+        return validation
+
+    def _score(self) -> ScoringResult | None:
+        """Scores some validation utterances in the first process; the others wait.
+
+        `train.score_seconds` keeps the wait far below their timeout.
+        """
+        task, device, scoring = self.run.task, self.run.accelerator.device, self.run.scoring
+        if scoring is None:
+            return None
+        with self._spoken_weights(), eval_mode(task.networks.values()):
+            scores = scoring.run(lambda batch: next(task.samples(send_to_device(batch, device))))
+        if scores is not None:
+            self.run.tracker.log_scores(scores, self.position.step)
+        return scores
 
     def windows(self) -> Iterator[list[Any]]:
         """Yields the micro-batches of every update that is left, over all epochs."""
@@ -237,7 +256,7 @@ class Updater:
         """
         by_batch = [self._task.counts(batch) for batch in window]
         counts = {unit: sum(counts[unit] for counts in by_batch) for unit in by_batch[0]}
-        if processes.n_processes() > 1:
+        if processes.has_several():
             summed = processes.sum_over_processes(list(counts.values()), self._device).tolist()
             counts = {unit: int(n) for unit, n in zip(counts, summed, strict=True)}
         report = WindowReport(counts)
@@ -290,8 +309,7 @@ class Updater:
         bad = [name for name in backward.terms if not math.isfinite(report.losses[name])]
         is_finite = math.isfinite(norm_value)
         if bad or not (is_finite or self._lowers_scale()):
-            fault = f"loss {', '.join(bad)}" if bad else "gradient norm"
-            report.faults[backward.network] = fault
+            report.faults[backward.network] = f"loss {', '.join(bad)}" if bad else "gradient norm"
             is_bad = [not bool(loss.isfinite()) for loss in backward.losses]
             for batch, named in zip(window, is_bad, strict=True):
                 # all if only the gradient, or the loss of another process, is not finite

@@ -101,8 +101,7 @@ class UtteranceScorer:
             recorded = self.recorded.score(metric) if self.recorded is not None else None
             values = {name: value, name + OF_RECORDING: recorded}
             if value and recorded:
-                difference = MetricValue(value.value - recorded.value, value.weight)
-                values[name + DIFFERENCE] = difference
+                values[name + DIFFERENCE] = MetricValue(value.value - recorded.value, value.weight)
         elif self.recorded is not None and metric.family == "pairs":
             values = {name: metric.score(self._pair)}
         elif self.recorded is not None and self.is_copy:

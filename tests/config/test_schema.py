@@ -8,7 +8,7 @@ from config.schema import Config, InferenceConfig
 from config.text import TextConfig
 from config.train import AdamConfig, DataLoaderConfig, ProfileConfig, ScheduleConfig, TrainConfig
 from models.base.registry import load_config
-from models.training.folder import plain_config
+from models.training.run import plain_config
 
 TRAIN = TrainConfig(max_steps=1)
 OF_SPEAKERS = replace(TRAIN, trained="speakers")

@@ -16,8 +16,9 @@ from torch.nn import functional as F
 from models.base.registry import find_model
 from models.programs.benchmark.run import generated_config, known_models
 from models.training.data import ProcessRank, collect_assets, load_data, make_collator
-from models.training.trainer import Updater, train
+from models.training.trainer import Updater
 from processors.dataset.sampler import Draw
+from tests.worlds.experiments import train_experiment
 from utils.seed import seed_everything
 
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when CUDA is first used
@@ -131,7 +132,7 @@ def test_a_resumed_run_ends_with_the_same_bits(model, tmp_path):
     def run(name, steps, **flags):
         AcceleratorState._reset_state(reset_partial_state=True)
         limits = [f"train.max_steps={steps}", "train.save_steps=2", f"log_dir={tmp_path}"]
-        train(generated_config(model, [*FEW, *limits], small=True), name, **flags)
+        train_experiment(generated_config(model, [*FEW, *limits], small=True), name, **flags)
         return tmp_path / name / "checkpoints" / f"step-{steps:08d}"
 
     whole = run("whole", 3)

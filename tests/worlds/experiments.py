@@ -11,9 +11,11 @@ from accelerate.state import AcceleratorState
 from safetensors.torch import load_file, save
 from torch import Tensor
 
+from config.schema import Config
 from models.base.registry import load_config
 from models.checkpoint.folders import step_of, write_checkpoint
 from models.checkpoint.loading import RAW_WEIGHTS, WEIGHTS, TrainedModel
+from models.training.run import open_run
 from models.training.trainer import train
 from tests.models.training.small_tasks import make_processed, write_voice_config
 from tests.models.vocoder.small_hifigan import make_recordings, write_vocoder_config
@@ -21,10 +23,15 @@ from tests.models.vocoder.small_hifigan import make_recordings, write_vocoder_co
 _FOLDER = tempfile.TemporaryDirectory(prefix="experiments-")
 
 
+def train_experiment(config: Config, name: str, **flags: object) -> int | None:
+    with open_run(config, name, **flags) as run:
+        return train(run)
+
+
 def train_anew(config: Path, *overrides: str, name: str = "voice", **flags: object) -> int | None:
     """Trains an experiment in this process, whatever was trained before."""
     AcceleratorState._reset_state(reset_partial_state=True)
-    return train(load_config(config, overrides), name, **flags)
+    return train_experiment(load_config(config, overrides), name, **flags)
 
 
 @cache

@@ -59,8 +59,7 @@ def add_references(
 ) -> EvaluationSet:
     """Adds resynthesised recordings and second readings, as far as they are wanted."""
     folders, folder = data.folders, data.output / COPY
-    vocoders = set(data.vocoders.values())
-    items = references.add_copies(data.items, vocoders, inputs, options, folder)
+    items = references.add_copies(data.items, set(data.vocoders.values()), inputs, options, folder)
     if items is not data.items:
         folders = folders | {COPY: folder}
     if options.natural is not None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from config.preprocess import PreprocessConfig
 from config.schema import Config, InferenceConfig
-from models.base.registry import config_of, load_config
+from models.base.registry import config_of
 from models.checkpoint.loading import open_model
 from models.synthesizer.runs.results import TestingSet, default_output
 from processors.metrics.recognition.user_models import UserModels
@@ -65,22 +65,15 @@ def inputs_of_model(
     """
     model = open_model(reference)
     config = config_of(overridden(model.tree, overrides))
-    inputs = _inputs(config, outputs or [default_output(reference, model.home)], recordings)
+    folders = outputs or [default_output(reference, model.home)]
+    inputs = inputs_of_config(config, folders, recordings)
     languages = {speaker.name: speaker.language for speaker in model.assets.speakers}
     return replace(inputs, languages={**inputs.languages, **languages})
 
 
 def inputs_of_config(
-    config: Path,
-    outputs: Sequence[Path],
-    overrides: Sequence[str] = (),
-    recordings: Path | None = None,
+    config: Config, folders: Sequence[Path], recordings: Path | None
 ) -> EvaluationInputs:
-    """Builds the inputs for speech whose model is not available."""
-    return _inputs(load_config(config, overrides), outputs, recordings)
-
-
-def _inputs(config: Config, folders: Sequence[Path], recordings: Path | None) -> EvaluationInputs:
     """Builds the inputs; unknown speakers get the common language of the datasets, if any."""
     languages = {config.preprocess.corpus_of(name).language for name in config.dataset}
     return EvaluationInputs(

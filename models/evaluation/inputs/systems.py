@@ -64,8 +64,7 @@ def read_system_files(folder: Path) -> list[SystemFile]:
 
 def sound_files(folder: Path, dataset: str = "") -> list[SystemFile]:
     """Lists the sound files of a folder, each named by the id of its utterance."""
-    files = files_of(folder, SUFFIXES)
-    return [SystemFile(file.stem, file, "file", dataset) for file in files]
+    return [SystemFile(file.stem, file, "file", dataset) for file in files_of(folder, SUFFIXES)]
 
 
 def _system_file(folder: Path, row: dict[str, Any]) -> SystemFile:

@@ -15,7 +15,6 @@ from processors.metrics.utterance_scorer import (
     UtteranceScores,
 )
 
-_TRANSCRIBED = ("wer", "cer")  # metrics whose notes are the recogniser's output
 _MAX_DIGITS = 4  # after the point
 _SIGNIFICANT = 4  # of the largest number
 _PLAIN = str.maketrans({"−": "-", "…": "..", "\u202f": ","})  # for terminals
@@ -43,7 +42,7 @@ class Column:
     name: str
     label: str
     unit: str
-    better: str
+    better: str  # "lower", "higher", or empty where neither is
     digits: int  # after the decimal point
 
 
@@ -60,9 +59,7 @@ class Cell(NamedTuple):
 class ScoreRow(NamedTuple):
     """A row of a table: one score of all systems, or its differences in all comparisons."""
 
-    label: str
-    unit: str
-    better: str  # "lower", "higher", or empty where neither is
+    column: Column
     cells: list[Cell | None]  # by voice or comparison; None where there is no such score
 
 
@@ -136,8 +133,7 @@ def score_rows(columns: Sequence[Column], systems: Sequence[System]) -> list[Sco
         recorded = (system.report.scores.get(column.name + OF_RECORDING) for system in systems)
         scores = [next((score for score in recorded if score), None)]
         scores += [system.report.scores.get(column.name) for system in systems]
-        cells = [_cell(score, column) if score else None for score in scores]
-        rows.append(ScoreRow(column.label, column.unit, column.better, cells))
+        rows.append(ScoreRow(column, [_cell(score, column) if score else None for score in scores]))
     return rows
 
 
@@ -159,14 +155,13 @@ def difference_rows(
     rows = []
     for column in columns:
         scores = [comparison.differences.get(column.name) for comparison in comparisons]
-        digits = digits_for(score for score in scores if score is not None)
-        column = replace(column, digits=digits)
+        column = replace(column, digits=digits_for(score for score in scores if score is not None))
         cells = [
             None if score is None else _difference_cell(score, column, comparison, voices)
             for score, comparison in zip(scores, comparisons, strict=True)
         ]
         if any(cells):
-            rows.append(ScoreRow(column.label, column.unit, column.better, cells))
+            rows.append(ScoreRow(column, cells))
     return rows
 
 
@@ -235,7 +230,7 @@ def transcripts_of(item: EvaluatedUtterance, systems: Sequence[System]) -> list[
     for n, system in enumerate(systems, 1):
         scored = system.scored.get(item.id)
         for voice, ending in ((n, ""), (0, OF_RECORDING)):
-            for name in _TRANSCRIBED:
+            for name in ("wer", "cer"):  # their notes are the recogniser's output
                 if scored is not None and name + ending in scored.values:
                     notes.setdefault(voice, scored.values[name + ending].note)
     return sorted(notes.items())
@@ -247,15 +242,16 @@ def tables_of(evaluation: Evaluation) -> str:
     voices, columns = voices_of(systems), columns_of(systems)
     n = evaluation.systems[0].report.utterances
     table = [["metric", "unit", "better", *(voice.name for voice in voices)]]
-    for row in score_rows(columns, systems):
-        table.append([row.label, row.unit, row.better, *(_text_of(cell, n) for cell in row.cells)])
+    for column, cells in score_rows(columns, systems):
+        cells_text = (_text_of(cell, n) for cell in cells)
+        table.append([column.label, column.unit, column.better, *cells_text])
     tables = [table]
     differences = difference_rows(columns, voices, evaluation.comparisons)
     for number, comparison in enumerate(evaluation.comparisons):
         table = [[f"{comparison.first} - {comparison.second}", "unit", "difference", ""]]
-        for row in differences:
-            if cell := row.cells[number]:
-                table.append([row.label, row.unit, _text_of(cell, n), cell.verdict])
+        for column, cells in differences:
+            if cell := cells[number]:
+                table.append([column.label, column.unit, _text_of(cell, n), cell.verdict])
         tables.append(table)
     if flags := flag_rows(systems):
         table = [["flagged", *(system.name for system in systems), "unchecked"]]

@@ -1,19 +1,25 @@
-"""Metrics of stage 4 on a few validation utterances during training, within a time budget."""
+"""Validation losses; metrics of stage 4 on a few validation utterances, within a time budget."""
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
+import torch
+from accelerate.utils import gather_object, send_to_device
+from torch import nn
 
 from config.preprocess import PreprocessConfig
 from config.schema import Config
-from models.base.task import Sample
+from models.base.task import LossTerm, MetricTerm, Sample, Task, Unit
 from models.training.data import TrainingData
+from models.training.processes import random_states, restore_random_states, take_from_first
 from modules.mel import MelConfig
 from preprocessors.manifest import MANIFEST, Utterance, read_utterances
 from processors.dataset.batch import TtsBatch, VocoderBatch
@@ -26,15 +32,69 @@ from utils.logging import get_logger
 from utils.seed import derived_seed
 
 _log = get_logger(__name__)
-
 _LONGEST = 3.0  # times the recording, plus a second; the rest of endless speech is cut
 # Wrong or missing files and packages; training needs none of those that read and measure audio.
 _UNAVAILABLE = (InputError, UtteranceError, OSError, ImportError)
 
-
 # a batch of a validation utterance alone, and its recording, cut to the span of its features
 ValidationUtterance = tuple[TtsBatch | VocoderBatch, LabelledSpeech]
 Values = Mapping[str, MetricValue]  # by column
+
+
+class Validation(NamedTuple):
+    """Result of a validation, by name."""
+
+    loss: float  # the weighted sum that training minimises; NaN without batches
+    losses: Mapping[str, float]  # its terms, per valid element
+    metrics: Mapping[str, float]  # means per item; left out where no item has a value
+
+
+def validate(task: Task[Any], batches: Iterable[Any], device: torch.device) -> Validation:
+    """Computes losses per valid element and metrics per item, over the batches of all processes.
+
+    Afterwards networks are in training mode again, and random generators as before. Processes may
+    have different numbers of batches, or none.
+    """
+    for network in task.networks.values():
+        take_from_first(network)  # running means differ between processes
+    results: list[tuple[Mapping[str, LossTerm | MetricTerm], Mapping[Unit, int]]] = []
+    with eval_mode(task.networks.values()):
+        for batch in batches:
+            terms = task.validation_step(send_to_device(batch, device))
+            results.append((send_to_device(terms, "cpu"), task.counts(batch)))
+    totals: dict[str, float] = defaultdict(float)
+    counts, n_items = Counter[str](), Counter[str]()
+    loss_terms: dict[str, LossTerm] = {}
+    for terms, batch_counts in gather_object(results):
+        counts.update(batch_counts)
+        for name, term in terms.items():
+            totals[name] += float(term.total)
+            if isinstance(term, LossTerm):
+                loss_terms[name] = term
+            else:
+                n_items[name] += term.n_items
+    losses = {name: totals[name] / max(1, counts[term.per]) for name, term in loss_terms.items()}
+    loss = sum(loss_terms[name].weight * mean for name, mean in losses.items())
+    metrics = {name: totals[name] / n for name, n in n_items.items() if n}
+    return Validation(loss if losses else float("nan"), losses, metrics)
+
+
+@contextmanager
+def eval_mode(networks: Iterable[nn.Module]) -> Iterator[None]:
+    """Enters evaluation mode without gradients; restores training mode and generators at the end.
+
+    Compiled networks run uncompiled: validation has shapes of its own.
+    """
+    networks, states = list(networks), random_states()
+    for network in networks:
+        network.eval()
+    try:
+        with torch.no_grad(), torch.compiler.set_stance("force_eager"):
+            yield
+    finally:
+        restore_random_states(states)
+        for network in networks:
+            network.train()
 
 
 class ScoringResult(NamedTuple):

@@ -4,6 +4,7 @@ Long signals are compared in pieces, whose mean is weighted by their lengths.
 """
 
 import functools
+import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
@@ -12,8 +13,7 @@ import numpy as np
 
 from processors.metrics.records import Copy, Metric, MetricValue, value_of
 
-if TYPE_CHECKING:  # they import torch
-    from modules.losses import MultiResolutionStft
+if TYPE_CHECKING:  # it imports torch
     from modules.mel import MelConfig, MelSpectrogram
 
 PESQ_RATE = 16000  # Hz
@@ -27,12 +27,12 @@ Pieces = Iterable[tuple[np.ndarray, np.ndarray]]  # parts of a recording and of 
 def score_mel_distance(copy: Copy) -> MetricValue | None:
     """Computes the L1 distance between the log-mels of recording and copy, nats.
 
-    0 is the same mel, whatever the phases. The mel is the vocoder's input; the
-    mean over utterances weights them by their frames. HiFi-GAN's generator is trained with this
-    distance (Kong et al. 2020, arXiv:2010.05646, eq. 3), there over the whole band.
+    0 is the same mel, whatever the phases. The mel is the vocoder's input; the mean over utterances
+    weights them by their frames. HiFi-GAN's generator is trained with this distance (Kong et al.
+    2020, arXiv:2010.05646, eq. 3), there over the whole band.
     """
-    distance = mel_l1(_pieces(copy), _spectrogram(copy.mel))
-    return value_of(distance, len(copy.wav) // copy.mel.hop_length)
+    n_frames = len(copy.wav) // copy.mel.hop_length
+    return value_of(mel_l1(_pieces(copy), _spectrogram(copy.mel)), n_frames)
 
 
 def mel_l1(pieces: Pieces, mel: "MelSpectrogram") -> float | None:
@@ -55,13 +55,15 @@ def score_stft_distance(copy: Copy) -> MetricValue | None:
     """Computes the multi-resolution STFT distance.
 
     Spectral convergence plus the mean of |ln magnitude - ln magnitude_hat|, averaged over windows
-    of 240, 600 and 1200 samples. 0 is equal magnitudes. Unlike a mel it covers the
-    band up to half the sample rate, with fine resolution in time and in frequency. It is also the
-    training loss `stft` of vocoders.
+    of 240, 600 and 1200 samples. 0 is equal magnitudes. Unlike a mel it covers the band up to half
+    the sample rate, with fine resolution in time and frequency. It is also the training loss
+    `stft` of vocoders.
     """
     import torch
 
-    stft = _stft()
+    from modules.losses import MultiResolutionStft
+
+    stft = MultiResolutionStft()
     shortest = max(resolution.n_fft for resolution in stft.resolutions)
 
     def distance(wav: np.ndarray, wav_hat: np.ndarray) -> float | None:
@@ -120,11 +122,10 @@ def stoi(wav: np.ndarray, wav_hat: np.ndarray, sample_rate: int) -> float | None
 
 
 def piece_spans(n_samples: int, hop_length: int) -> Iterator[slice]:
-    """Yields consecutive ranges of samples of nearly equal length that cover all whole frames."""
+    """Returns consecutive ranges of samples of nearly equal length that cover all whole frames."""
     T = n_samples // hop_length
-    n_pieces = -(-T // _PIECE_FRAMES)
-    edges = np.linspace(0, T, 1 + n_pieces).astype(int) * hop_length
-    yield from map(slice, edges[:-1].tolist(), edges[1:].tolist())
+    edges = np.linspace(0, T, 1 + math.ceil(T / _PIECE_FRAMES)).astype(int) * hop_length
+    return map(slice, edges[:-1].tolist(), edges[1:].tolist())
 
 
 def _pieces(copy: Copy) -> Pieces:
@@ -151,13 +152,6 @@ def _spectrogram(config: "MelConfig") -> "MelSpectrogram":
     from modules.mel import MelSpectrogram
 
     return MelSpectrogram(config)
-
-
-@functools.cache
-def _stft() -> "MultiResolutionStft":
-    from modules.losses import MultiResolutionStft
-
-    return MultiResolutionStft()
 
 
 _metric = functools.partial(Metric, family="copies")

@@ -83,8 +83,7 @@ class LabelledSpeech:
             return read_text(models.transcripts / f"{self.id}.txt") if exists else None
         if models.recogniser is None:
             return recognise(self.wav, self.sample_rate) if is_english(self.language) else None
-        language = self.language
-        return recognise_text(models.recogniser, self.wav, self.sample_rate, language, self.id)
+        return recognise_text(models.recogniser, self.wav, self.sample_rate, self.language, self.id)
 
     @functools.cached_property
     def recognised_words(self) -> str | None:

@@ -159,9 +159,8 @@ def encode_speaker(wav: np.ndarray, sample_rate: int) -> np.ndarray | None:
     speech = wav[round(activity.start_s * sample_rate) : round(activity.end_s * sample_rate)]
     speech = soxr.resample(speech, sample_rate, _ENCODER_RATE)  # another (S,)
     gain = 10 ** (_LEVEL_DB / 20) / np.sqrt(np.mean(speech**2))
-    network = _network()
     with torch_threads(1):
-        return network.embed_utterance(gain * speech)
+        return _network().embed_utterance(gain * speech)
 
 
 @cache

@@ -15,7 +15,7 @@ from models.base.results import (
     plot_synthesis,
     synthesis_samples,
 )
-from models.training.observing.observer import eval_mode
+from models.training.observing.scoring import eval_mode
 from modules.mel import MelSpectrogram
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from processors.text.voice_phones import arpabet_vocabulary

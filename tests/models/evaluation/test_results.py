@@ -169,7 +169,7 @@ def test_intervals_hold_the_true_mean_as_often_as_they_say():
 
 @pytest.mark.parametrize("n", [12, *(pytest.param(n, marks=pytest.mark.slow) for n in (20, 50))])
 def test_intervals_of_few_utterances_are_not_too_narrow(n):
-    values = np.random.default_rng(9).normal(size=(500, n))
+    values = np.random.default_rng(9).normal(size=(250, n))
     held = np.mean([score.low <= 0 <= score.high for score in map(one, values)])
     assert 0.92 <= held <= 0.97
 
@@ -185,7 +185,7 @@ def test_the_interval_is_as_wide_as_students(n):
     assert score.low == pytest.approx(-expected, rel=0.12)
 
 
-@pytest.mark.parametrize("n", [150, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [100, pytest.param(400, marks=pytest.mark.slow)])
 def test_intervals_of_differences_hold_the_true_one_as_often_as_they_say(n):
     generator = np.random.default_rng(4)
     shape = (n, 100)
@@ -232,9 +232,9 @@ def test_a_value_of_few_utterances_has_an_interval():
     assert one(values) == MeanScore("", "", 2.0, 1.0, 3.0, 2)
 
 
-def test_a_thousand_utterances_and_25_columns_take_little_time():
-    values = np.random.default_rng(8).normal(size=(25, 1000))
+def test_a_thousand_utterances_and_10_columns_take_little_time():
+    values = np.random.default_rng(8).normal(size=(10, 1000))
     start = time.process_time()
     for row in values:
         one(row)
-    assert time.process_time() - start < 5
+    assert time.process_time() - start < 2

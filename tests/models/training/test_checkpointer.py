@@ -82,7 +82,6 @@ def test_a_resumed_run_is_bit_equal_to_an_uninterrupted_one(store, whole, tmp_pa
     run(store, tmp_path / "parts", max_steps=stop)
     random.seed(99)
     parts = run(store, tmp_path / "parts", resume=True)
-
     assert parts == whole
 
 
@@ -90,7 +89,6 @@ def test_a_resumed_run_restarts_neither_average_nor_warm_up(store, tmp_path):
     whole = run(store, tmp_path / "whole", valid_steps=3, **AVERAGED)
     run(store, tmp_path / "parts", max_steps=4, valid_steps=3, **AVERAGED)
     parts = run(store, tmp_path / "parts", resume=True, valid_steps=3, **AVERAGED)
-
     assert parts[:3] == whole[:3]
     assert whole[0]["average.mel.weight"] != whole[0]["model.mel.weight"]
 
@@ -98,7 +96,6 @@ def test_a_resumed_run_restarts_neither_average_nor_warm_up(store, tmp_path):
 def test_resuming_is_bit_equal_with_worker_processes(store, whole, tmp_path):
     workers = {"dataloader": DataLoaderConfig(num_worker=1)}
     run(store, tmp_path / "parts", max_steps=5, **workers)
-
     assert run(store, tmp_path / "parts", resume=True, **workers) == whole
 
 
@@ -108,7 +105,6 @@ def test_resuming_is_bit_equal_with_accumulation_and_two_networks(store, tmp_pat
     whole = run(store, tmp_path / "whole", TinyGan(torch.float32), **changes)
     stopped = changes | {"max_steps": 3}
     run(store, tmp_path / "parts", TinyGan(torch.float32), **stopped)
-
     resumed = run(store, tmp_path / "parts", TinyGan(torch.float32), resume=True, **changes)
     # the run that stopped was validated at its end, which may have found its best there
     assert resumed[:3] == whole[:3]
@@ -117,7 +113,6 @@ def test_resuming_is_bit_equal_with_accumulation_and_two_networks(store, tmp_pat
 @pytest.mark.parametrize("changes", [{}, AVERAGED])
 def test_validation_between_updates_does_not_change_the_run(store, tmp_path, changes):
     weights, *_ = run(store, tmp_path / "whole", **changes)
-
     assert run(store, tmp_path / "validated", valid_steps=2, **changes)[0] == weights
 
 
@@ -145,7 +140,6 @@ def test_scores_between_updates_do_not_change_the_run(store, tmp_path):
     plain = run(store, tmp_path / "plain", Rambling(dropout=0.3))
     scoring = scoring_of(store)
     scored = run(store, tmp_path / "run", Rambling(dropout=0.3), scoring=scoring, score_steps=2)
-
     assert scored == plain
     assert scoring.utterances  # nothing failed
 
@@ -154,7 +148,6 @@ def test_a_run_with_scores_is_resumed_exactly(store, tmp_path):
     plain = run(store, tmp_path / "plain", Rambling(dropout=0.3))
     scored = {"scoring": scoring_of(store), "score_steps": 2}
     run(store, tmp_path / "parts", Rambling(dropout=0.3), max_steps=5, **scored)
-
     resumed = run(store, tmp_path / "parts", Rambling(dropout=0.3), resume=True, **scored)
     assert resumed[:3] == plain[:3]
 
@@ -163,7 +156,6 @@ def test_the_best_loss_survives(store, tmp_path):
     run(store, tmp_path / "run", max_steps=4, valid_steps=2)
     trainer = make_trainer(store, tmp_path / "run", options(), TinyTask(dropout=0.3))
     trainer.checkpointer.resume(latest_checkpoint(tmp_path / "run"))
-
     assert trainer.position.best is not None
     assert trainer.position.best_step in (2, 4)
 
@@ -173,7 +165,6 @@ def test_other_batches_restart_the_epoch_with_a_warning(store, tmp_path, caplog)
     trainer = make_trainer(store, tmp_path / "run", options(batch_size=2), TinyTask(dropout=0.3))
     with caplog.at_level(logging.WARNING):
         trainer.checkpointer.resume(latest_checkpoint(tmp_path / "run"))
-
     assert trainer.position.batch == 0
     assert trainer.position.step == 4
     assert "begins again" in caplog.text
@@ -184,7 +175,6 @@ def test_weights_of_another_model_are_refused(store, tmp_path):
     task = TinyTask()
     task.networks["model"].mel = torch.nn.Linear(6, 9)
     trainer = make_trainer(store, tmp_path / "run", options(), task)
-
     message = r"saved by another model than that of this config .*size mismatch"
     with pytest.raises(InputError, match=message):
         trainer.checkpointer.resume(latest_checkpoint(tmp_path / "run"))
@@ -210,7 +200,6 @@ def test_a_damaged_state_is_an_error_that_names_it(store, tmp_path, name, conten
     whole = (checkpoint / name).read_bytes()
     (checkpoint / "measured.json").unlink()  # as of a run that was stopped before validation
     (checkpoint / name).write_bytes(whole[: len(whole) // 2] if content is None else content)
-
     with pytest.raises(InputError, match=message):
         trainer.checkpointer.resume(checkpoint)
 
@@ -221,7 +210,6 @@ def test_a_damaged_record_of_a_validation_is_repeated(store, tmp_path, content, 
     trainer = make_trainer(store, tmp_path / "run", options(), TinyTask(dropout=0.3))
     checkpoint = latest_checkpoint(tmp_path / "run")
     (checkpoint / "measured.json").write_bytes(content)
-
     trainer.checkpointer.resume(checkpoint)
     assert (trainer.position.step, trainer.position.validated) == (1, 0)
     assert "measured.json is damaged: validation and scores are repeated" in caplog.text
@@ -231,18 +219,19 @@ def test_restored_generators_give_the_same_numbers():
     states = random_states()
     first = [random.random(), np.random.rand(), torch.rand(2).tolist()]  # noqa: NPY002
     restore_random_states(states)
-
     assert [random.random(), np.random.rand(), torch.rand(2).tolist()] == first  # noqa: NPY002
 
 
-_TRAINING = """
-import json
-import sys
+_START = """
+import json, sys
 from pathlib import Path
+from types import SimpleNamespace
 from config.train import DataLoaderConfig
 from tests.models.training.small_tasks import FeatureStore, TinyTask, make_trainer
 from tests.models.training.test_checkpointer import options
-
+store, folder = FeatureStore(Path(sys.argv[1])), Path(sys.argv[2])
+"""
+_TRAINING = """
 class Talking(TinyTask):
     def training_step(self, batch):
         print("update", flush=True)
@@ -251,7 +240,6 @@ class Talking(TinyTask):
 workers = DataLoaderConfig(num_worker=int(sys.argv[3]))
 changes = json.loads(sys.argv[4])
 config = options(max_steps=1000000, save_steps=1, dataloader=workers, **changes)
-store, folder = FeatureStore(Path(sys.argv[1])), Path(sys.argv[2])
 received = make_trainer(store, folder, config, Talking(dropout=0.3)).fit()
 raise SystemExit(128 + received if received else 0)
 """
@@ -265,7 +253,7 @@ def interrupted(store, folder, number, n_workers=0, **changes):
 
 def killed(program, store, folder, number, *arguments, lines):
     """Runs a program until it has printed so many lines; sends a signal, and ends its input."""
-    process = Process("-c", program, store.folder, folder, *arguments)
+    process = Process("-c", _START + program, store.folder, folder, *arguments)
     for _ in range(lines):
         assert process.stdout.readline()
     os.killpg(process.pid, number)
@@ -277,7 +265,6 @@ def test_a_killed_run_resumes_bit_equal_to_an_uninterrupted_one(store, tmp_path,
     assert interrupted(store, tmp_path / "parts", signal.SIGKILL, **changes) == -signal.SIGKILL
     end = steps_of(tmp_path / "parts")[-1] + 3
     parts = run(store, tmp_path / "parts", resume=True, max_steps=end, **changes)
-
     assert parts == run(store, tmp_path / "whole", max_steps=end, **changes)
 
 
@@ -287,22 +274,14 @@ def test_an_interrupted_run_saves_and_resumes_bit_equal(store, tmp_path, number)
     assert interrupted(store, tmp_path / "parts", number, n_workers=1) == 128 + number
     end = steps_of(tmp_path / "parts")[-1] + 3
     parts = run(store, tmp_path / "parts", resume=True, max_steps=end)
-
     assert parts == run(store, tmp_path / "whole", max_steps=end)
 
 
 _SCORING = """
-import sys
-from pathlib import Path
-from types import SimpleNamespace
-from tests.models.training.small_tasks import FeatureStore, TinyTask, make_trainer
-from tests.models.training.test_checkpointer import options
-
 def score(synthesise):
     print("scoring", flush=True)
     sys.stdin.read()  # until the signal was sent
 
-store, folder = FeatureStore(Path(sys.argv[1])), Path(sys.argv[2])
 scoring = SimpleNamespace(run=score)
 trainer = make_trainer(store, folder, options(), TinyTask(dropout=0.3), scoring=scoring)
 raise SystemExit(128 + (trainer.fit() or 0))
@@ -324,7 +303,6 @@ def test_the_end_of_the_process_in_the_last_scoring_costs_no_weights(
     before = {path.name: path.stat().st_mtime_ns for path in checkpoint.iterdir()}
     scored = []
     scoring = SimpleNamespace(run=scored.append)
-
     assert run(store, tmp_path / "parts", resume=True, scoring=scoring) == whole
     assert len(scored) == (1 if number == signal.SIGKILL else 0)
     after = {path.name: path.stat().st_mtime_ns for path in checkpoint.iterdir()}

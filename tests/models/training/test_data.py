@@ -18,7 +18,6 @@ from models.checkpoint.loading import load_model
 from models.programs.benchmark.run import generated_config, known_models
 from models.synthesizer.synthesizer import Synthesizer
 from models.training.data import ProcessRank, collect_assets, load_data, windows
-from models.training.trainer import train
 from preprocessors.manifest import read_splits
 from processors.dataset.store import write_index
 from processors.extraction.fingerprint import Fingerprint, write_fingerprint
@@ -30,6 +29,7 @@ from tests.models.training.small_tasks import PREPROCESS, make_data, make_proces
 from tests.models.vocoder.small_hifigan import write_vocoder_config
 from tests.processors.mel_wavs import FRAMES, MEL, make_mel_wav_store
 from tests.processors.stores import write_finished, write_shard
+from tests.worlds.experiments import train_experiment
 from utils.errors import InputError
 
 FEW = (
@@ -57,8 +57,7 @@ def generated_config_of(tmp_path, model="fastspeech2", *overrides):
 )
 def test_a_model_trains_on_generated_data_and_its_loss_falls(model, tmp_path, caplog):
     with caplog.at_level(logging.INFO):
-        train(generated_config_of(tmp_path, model), "voice")
-
+        train_experiment(generated_config_of(tmp_path, model), "voice")
     losses = [float(number) for number in re.findall(r"validation loss (\d\S*)", caplog.text)]
     assert len(losses) == 4
     assert losses[-1] < losses[0]
@@ -66,17 +65,13 @@ def test_a_model_trains_on_generated_data_and_its_loss_falls(model, tmp_path, ca
     assert "skipped" not in caplog.text
     network = load_model(tmp_path / "voice").network
     assert all(bool(weights.isfinite().all()) for weights in network.parameters())
-
-
-def test_the_card_says_that_the_data_was_generated(tmp_path):
-    train(generated_config_of(tmp_path, "freevgl", "train.max_steps=1"), "vocoder")
-    card = (tmp_path / "vocoder" / "README.md").read_text()
+    card = (tmp_path / "voice" / "README.md").read_text()
     assert "| data | generated (--synthetic), 4 utterances: its output is not speech |" in card
     assert "LJSpeech, licence" not in card
 
 
 def test_synthesis_warns_that_the_data_was_generated(tmp_path, caplog):
-    train(generated_config_of(tmp_path, "fastspeech2", "train.max_steps=1"), "voice")
+    train_experiment(generated_config_of(tmp_path, "flowspeech", "train.max_steps=1"), "voice")
     Synthesizer(tmp_path / "voice", "griffin_lim")
     assert "was trained on generated data (--synthetic): its speech is noise" in caplog.text
 
@@ -115,10 +110,10 @@ def test_each_dataset_has_its_utterances_and_its_speaker(tmp_path):
 
 
 def test_resuming_on_other_data_is_refused(tmp_path):
-    train(generated_config_of(tmp_path, "freevgl", "train.max_steps=1"), "vocoder")
+    train_experiment(generated_config_of(tmp_path, "freevgl", "train.max_steps=1"), "vocoder")
     more = generated_config_of(tmp_path, "freevgl", "train.synthetic_utterances=5")
     with pytest.raises(InputError, match=r"synthetic_utterances was 4, is 5"):
-        train(more, "vocoder", resume=True)
+        train_experiment(more, "vocoder", resume=True)
 
 
 CPU = torch.device("cpu")
@@ -132,7 +127,6 @@ def test_assets_come_from_all_datasets(tmp_path):
     make_processed(tmp_path / "data" / "mini", speakers=("zoe",))
     make_processed(tmp_path / "data" / "more", speakers=("anna", "zoe"))
     assets = collect_assets(config_of(tmp_path, 'dataset=["mini", "more"]'))
-
     assert [speaker.name for speaker in assets.speakers] == ["anna", "zoe"]
     assert assets.stats.speakers.keys() == {"anna", "zoe"}
     one = collect_assets(config_of(tmp_path)).stats.speakers["zoe"]
@@ -140,36 +134,39 @@ def test_assets_come_from_all_datasets(tmp_path):
     assert assets.mel == PREPROCESS.mel
 
 
-def test_speakers_that_stage_1_did_not_write_are_refused(tmp_path):
-    make_processed(tmp_path / "data" / "mini")
-    (tmp_path / "data" / "mini" / "speakers.json").write_text('[{"nom": "anna"}]')
-    with pytest.raises(InputError, match=r"mini/speakers\.json: unexpected content: "):
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("speakers.json", '[{"nom": "anna"}]', r"mini/speakers\.json: unexpected content: "),
+        ("phones.json", "3", r"phones\.json: expected numbers by phone; delete it"),
+    ],
+)
+def test_what_stage_1_did_not_write_is_refused(tmp_path, file, content, message):
+    (make_processed(tmp_path / "data" / "mini").folder / file).write_text(content)
+    with pytest.raises(InputError, match=message):
         collect_assets(config_of(tmp_path))
 
 
-def test_damaged_counts_of_phones_are_named(tmp_path):
+def test_features_of_another_mel_are_refused(tmp_path):
     make_processed(tmp_path / "data" / "mini")
-    (tmp_path / "data" / "mini" / "phones.json").write_text("3")
-    with pytest.raises(InputError, match=r"phones\.json: expected numbers by phone; delete it"):
-        collect_assets(config_of(tmp_path))
+    with pytest.raises(InputError, match=r"f_max 4000\.0 and 3000"):
+        collect_assets(config_of(tmp_path, "preprocess.f_max=3000"))
 
 
-def test_the_vocabulary_with_a_lexicon_is_arpabet_and_other_phones_of_the_data(tmp_path):
+@pytest.mark.parametrize(
+    ("phones", "overrides", "symbols"),
+    [
+        (["XX", "AA1", "QQ"], [], (*arpabet_vocabulary().symbols, "QQ", "XX")),
+        (["ə", "a", "<.>"], ["preprocess.text.phone_extractor=espeak"], (*MARKS, "a", "ə")),
+    ],
+)
+def test_the_vocabulary_is_that_of_the_text_and_other_phones_of_the_data(
+    tmp_path, phones, overrides, symbols
+):
     make_processed(tmp_path / "data" / "mini")
     path = tmp_path / "data" / "mini" / "phones.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"XX": 2, "QQ": 1}))
-    vocabulary = collect_assets(config_of(tmp_path)).vocabulary
-
-    assert vocabulary.symbols == (*arpabet_vocabulary().symbols, "QQ", "XX")
-
-
-def test_the_vocabulary_with_espeak_is_the_phones_of_the_data(tmp_path):
-    make_processed(tmp_path / "data" / "mini")
-    path = tmp_path / "data" / "mini" / "phones.json"
-    path.write_text(json.dumps({"ə": 2, "a": 1, "<.>": 3}))
-    config = config_of(tmp_path, "preprocess.text.phone_extractor=espeak")
-
-    assert collect_assets(config).vocabulary.symbols == (*MARKS, "a", "ə")
+    path.write_text(json.dumps(dict.fromkeys(phones, 1)))
+    assert collect_assets(config_of(tmp_path, *overrides)).vocabulary.symbols == symbols
 
 
 def test_the_trained_phones_are_those_of_the_training_split(tmp_path):
@@ -182,17 +179,9 @@ def test_the_trained_phones_are_those_of_the_training_split(tmp_path):
         item = rare[position]
         rare[position] = replace(item, phones=(item.phones[0], name, *item.phones[2:]))
     write_index(folder, write_shard(folder / "features" / "s.safetensors", rare, PREPROCESS.mel))
-
     phones = collect_assets(config_of(tmp_path)).trained_phones
     assert "ZH" in phones
     assert "OY1" not in phones
-
-
-def test_features_of_another_mel_are_refused(tmp_path):
-    make_processed(tmp_path / "data" / "mini")
-
-    with pytest.raises(InputError, match=r"f_max 4000\.0 and 3000"):
-        collect_assets(config_of(tmp_path, "preprocess.f_max=3000"))
 
 
 @pytest.mark.parametrize("n_workers", [0, 1])
@@ -204,7 +193,6 @@ def test_a_faulty_utterance_is_named_in_one_line(tmp_path, n_workers):
     write_index(tmp_path, write_shard(shard, broken, PREPROCESS.mel))
     config = train_config(dataloader=DataLoaderConfig(num_worker=n_workers))
     data = make_data(small_tasks.FeatureStore(tmp_path), config)
-
     with pytest.raises(InputError, match=r"^utt-003: durations sum to \d+ .*; run stage 1 again$"):
         list(windows(data.train, 1))
 
@@ -220,7 +208,6 @@ def test_the_error_of_a_batch_keeps_its_text_and_its_class(tmp_path, n_workers):
     data.train.dataset.collator = _refuse
     with pytest.raises(InputError) as caught:
         list(windows(data.train, 1))
-
     assert str(caught.value) == "a.wav: InputError: of a decoder\nin two lines"
 
 
@@ -230,7 +217,6 @@ def test_no_more_loader_processes_are_started_than_there_are_cores(tmp_path, mon
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # PyTorch's, of more processes than cores
         data = make_data(make_processed(tmp_path), config)
-
     assert data.train.num_workers == 1
 
 
@@ -239,13 +225,11 @@ def test_processes_share_the_validation_utterances(tmp_path):
     config = train_config(batch_size=1)
     shares = [make_data(store, config, ProcessRank(rank, 3)).valid for rank in range(3)]
     ids = [id for share in shares for batch in share for id in batch.ids]
-
     assert sorted(ids) == [f"utt-{i:03d}" for i in range(10, 14)]
 
 
 def test_samples_are_the_first_validation_utterances(tmp_path):
     store = make_processed(tmp_path)
-
     assert make_data(store, train_config(valid_samples=2)).samples.ids == ("utt-010", "utt-011")
     assert make_data(store, train_config(valid_samples=0)).samples is None
 
@@ -254,7 +238,6 @@ def test_loading_draws_nothing_from_the_global_generator(tmp_path):
     data = make_data(make_processed(tmp_path), train_config(crop_phones=2))
     before = torch.get_rng_state()
     list(data.train)
-
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -262,7 +245,6 @@ def test_the_fingerprint_is_that_of_the_batches(tmp_path):
     store = make_processed(tmp_path)
     config = train_config()
     plan = make_data(store, config).plan
-
     assert make_data(store, replace(config, max_steps=99, log_steps=1)).plan == plan
     assert make_data(store, replace(config, batch_size=4)).plan != plan
     assert make_data(store, config, ProcessRank(1, 2)).plan != plan
@@ -302,8 +284,7 @@ def test_a_key_that_moves_the_derived_folder_is_named(tmp_path, monkeypatch):
 
 
 def test_data_that_stage_1_did_not_finish_are_refused(tmp_path):
-    folder = tmp_path / "data" / "mini"
-    make_processed(folder)
+    folder = make_processed(tmp_path / "data" / "mini").folder
     write_fingerprint(folder, Fingerprint({}, {}, "", {}, finished=False))
     message = r"mini/fingerprint\.json: stage 1 was not finished by this version"
     with pytest.raises(InputError, match=message):
@@ -440,21 +421,18 @@ def test_the_trained_phones_of_a_mixture_are_those_that_can_be_drawn(tmp_path, p
     assert assets.trained_phones == {"<sil>", "<space>", "<.>"} | words
 
 
-def test_the_vocabulary_of_a_mixture_has_marks_arpabet_boundary_and_letters(tmp_path):
+BOUNDARY_AND_LETTERS = ("<space>", "a", "b", "q")
+
+
+@pytest.mark.parametrize(
+    ("extractor", "symbols"),
+    [
+        ("mixed", (*arpabet_vocabulary().symbols, *BOUNDARY_AND_LETTERS)),
+        ("letters", (*MARKS, *BOUNDARY_AND_LETTERS)),
+        ("nvidia_english", nvidia_vocabulary("nvidia_english").symbols),
+    ],
+)
+def test_the_vocabulary_of_letters_is_of_the_kind_of_the_text(tmp_path, extractor, symbols):
     make_mixed(tmp_path)
-    vocabulary = collect_assets(config_of(tmp_path, *MIXED)).vocabulary
-    assert vocabulary.symbols == (*arpabet_vocabulary().symbols, "<space>", "a", "b", "q")
-
-
-def test_the_vocabulary_of_letters_has_marks_boundary_and_letters(tmp_path):
-    make_mixed(tmp_path)
-    letters = (MIXED[0], "preprocess.text.phone_extractor=letters")
-    vocabulary = collect_assets(config_of(tmp_path, *letters)).vocabulary
-    assert vocabulary.symbols == (*MARKS, "<space>", "a", "b", "q")
-
-
-def test_the_vocabulary_of_a_symbol_set_is_that_set(tmp_path):
-    make_mixed(tmp_path)
-    symbols = (MIXED[0], "preprocess.text.phone_extractor=nvidia_english")
-    vocabulary = collect_assets(config_of(tmp_path, *symbols)).vocabulary
-    assert vocabulary == nvidia_vocabulary("nvidia_english")
+    settings = (MIXED[0], f"preprocess.text.phone_extractor={extractor}")
+    assert collect_assets(config_of(tmp_path, *settings)).vocabulary.symbols == symbols

@@ -11,7 +11,6 @@ from accelerate.state import AcceleratorState
 from config.train import ProfileConfig
 from models.base.assets import Assets
 from models.checkpoint.folders import latest_checkpoint
-from models.training.execution import profiled
 from models.tts import fastpitch, fastspeech2, flowspeech, tacotron2
 from processors.text.voice_phones import arpabet_vocabulary
 from tests.models.compiled import set_backend
@@ -45,7 +44,10 @@ def small_model(name):
         return TinyTask()
     package, tests, statistics = MODELS.get(name, (tacotron2, test_tacotron2, ()))
     torch.manual_seed(0)
-    sizes = tests.SMALL, len(arpabet_vocabulary()), PREPROCESS.mel
+    config = tests.SMALL
+    if name == "Tacotron2":  # its graphs have every step of the decoder: fewer, of more frames
+        config = replace(config, decoder=replace(config.decoder, n_frames_per_step=12))
+    sizes = config, len(arpabet_vocabulary()), PREPROCESS.mel
     network = vars(package)[name](*sizes, *statistics)
     return vars(package)[f"{name}Task"](network, Assets(PREPROCESS.mel))
 
@@ -63,7 +65,6 @@ def test_nothing_is_compiled_after_every_shape_was_seen(store, tmp_path, caplog,
     config = train_config(max_steps=0, max_epoch=3, valid_steps=4, **BUCKETS)
     trainer = make_trainer(store, tmp_path / "checkpoints", config, small_model(name))
     trainer.fit()
-
     shapes = trainer.run.data.sampler.fixed.batch_shapes
     assert 2 <= len(shapes) <= 3
     assert trainer._compilation.n_graphs == len(shapes)
@@ -75,7 +76,6 @@ def test_with_dynamic_shapes_one_graph_serves_all_batches_but_single_utterances(
     config = train_config(max_steps=0, max_epoch=2, compile="dynamic")
     trainer = make_trainer(store, tmp_path / "checkpoints", config)
     trainer.fit()
-
     batches = list(trainer.run.data.train)
     assert len({tuple(batch.mel.shape) for batch in batches}) > 3
     assert any(len(batch.ids) == 1 for batch in batches)
@@ -93,7 +93,6 @@ def test_fixed_shapes_give_the_update_of_the_same_batches_without_them(store, tm
         trainer = make_trainer(store, tmp_path / str(len(shapes)), config, data=data)
         trainer.fit()
         weights.append(trainer.run.task.networks["model"].state_dict())
-
     for name, weight in weights[0].items():
         assert torch.allclose(weight, weights[1][name], rtol=1e-5, atol=1e-6), name
 
@@ -107,7 +106,6 @@ def test_a_compiled_run_resumes_bit_for_bit_from_ordinary_weights(store, tmp_pat
     resumed = make_trainer(store, tmp_path / "halves", config, TinyTask(dropout=0.3))
     resumed.checkpointer.resume(latest_checkpoint(tmp_path / "halves"))
     resumed.fit()
-
     found = resumed.run.task.networks["model"].state_dict()
     assert found.keys() == TinyTask().networks["model"].state_dict().keys()
     for name, weight in whole.run.task.networks["model"].state_dict().items():
@@ -128,7 +126,6 @@ def test_a_profiled_run_has_a_trace_and_a_table_and_the_same_weights(store, tmp_
     trace = json.loads((folder / "trace.json").read_text())
     names = [event.get("name") for event in trace["traceEvents"]]
     table = (folder / "operations.txt").read_text()
-
     assert all(torch.equal(weights[name], plain[name]) for name in plain)
     assert not other.exists()
     steps = [name for name in names if name.startswith("ProfilerStep")]
@@ -143,13 +140,5 @@ def test_a_profiled_run_has_a_trace_and_a_table_and_the_same_weights(store, tmp_
 def test_a_run_that_ends_early_writes_what_it_has(store, tmp_path, caplog):
     with caplog.at_level(logging.INFO):
         folder, _ = train_profiled(store, tmp_path, (3, 9))
-
     assert (folder / "trace.json").exists()
     assert f"profile in {folder}" in caplog.text
-
-
-def test_without_steps_nothing_is_recorded(tmp_path):
-    with profiled((), tmp_path, torch.device("cpu")) as end_update:
-        end_update()
-
-    assert list(tmp_path.iterdir()) == []

@@ -1,6 +1,7 @@
 import logging
 import shutil
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -27,11 +28,8 @@ OPTIONS = {
     "Matcha": ["model.speaker_size=4"],
 }
 
-
 # with the parts of a FastSpeech 2 that a FlowSpeech has
 LIKE_FLOWSPEECH = ("model.variance_predictor.own_encoder=true", "model.harmonics=true")
-
-
 BOTH = ("anna", "ben")
 
 
@@ -46,9 +44,17 @@ def trained(tmp_path_factory):
 
 @pytest.fixture(scope="module", params=VOICES)
 def every_trained(request, tmp_path_factory):
-    """One of each model."""
+    """One of each model, with its options."""
     folder = tmp_path_factory.mktemp(request.param)
-    return trained_voice(folder, model=request.param, speakers=BOTH, max_steps=2)
+    voice = voice_of(folder, BOTH, request.param)
+    shutil.copy(voice / "config.json", folder / "exp_config.json")
+    return voice
+
+
+@pytest.fixture(scope="module")
+def source(every_trained):
+    """The same, loaded."""
+    return load_model(every_trained)
 
 
 def task_of(trained, *overrides, vocabulary=None, speakers=None, stats=None):
@@ -61,12 +67,11 @@ def task_of(trained, *overrides, vocabulary=None, speakers=None, stats=None):
     return find_model("tts", config.model_type).task.build(config, assets), assets
 
 
-def test_every_tensor_of_the_same_model_is_copied(every_trained):
+def test_every_tensor_of_the_same_model_is_copied(every_trained, source):
     task, assets = task_of(every_trained)
     transfer = initialise(task, assets, every_trained)
-    source = load_model(every_trained).network.state_dict()
-
-    assert all(torch.equal(t, source[n]) for n, t in task.networks["model"].state_dict().items())
+    old, copied = source.network.state_dict(), task.networks["model"].state_dict()
+    assert all(torch.equal(tensor, old[name]) for name, tensor in copied.items())
     assert (transfer.new, transfer.dropped) == ([], [])
 
 
@@ -81,7 +86,6 @@ def test_what_a_fastspeech_2_shares_with_a_flowspeech_is_copied(tmp_path, caplog
         transfer = initialise(task, assets, trained)
     source, copied = load_model(trained).network.state_dict(), network.state_dict()
     own = {name for name in copied if name.startswith(("estimator.", "prior."))}
-
     assert set(transfer.new) == own | {"pitch.edges"}  # of its bins, which are linear
     dropped = {name.split(".")[0] for name in transfer.dropped}
     assert dropped == {"decoder", "mel_linear", "harmonics", "pitch"}
@@ -93,8 +97,7 @@ def test_what_a_fastspeech_2_shares_with_a_flowspeech_is_copied(tmp_path, caplog
     assert f"other weights in {parts}; it is a FastSpeech2, of which only common" in warning
 
 
-def test_rows_of_phones_are_matched_by_symbol(every_trained, caplog):
-    source = load_model(every_trained)
+def test_rows_of_phones_are_matched_by_symbol(every_trained, source, caplog):
     symbols = source.vocabulary.symbols
     other = Vocabulary([symbols[0], "XX", *symbols[:1:-1]])
     task, assets = task_of(every_trained, vocabulary=other)
@@ -103,7 +106,6 @@ def test_rows_of_phones_are_matched_by_symbol(every_trained, caplog):
         transfer = initialise(task, assets, every_trained)
     copied, old = task.networks["model"].state_dict(), source.network.state_dict()
     names = tensors_of(source.network, PhoneEmbedding)
-
     assert any(name.endswith("phone_embedding.weight") for name in names)
     for name in names:
         assert torch.equal(copied[name][2], old[name][len(symbols) - 1])
@@ -115,15 +117,13 @@ def test_rows_of_phones_are_matched_by_symbol(every_trained, caplog):
     assert f"{len(names)} new, initialised as without --init_from: {listed}" in caplog.text
 
 
-def test_phones_of_another_set_begin_as_the_nearest_ones(every_trained):
-    source = load_model(every_trained)
+def test_phones_of_another_set_begin_as_the_nearest_ones(every_trained, source):
     symbols = source.vocabulary.symbols
     other = Vocabulary([*symbols[:8], "ˈɑ", "z", "<_>"])
     task, assets = task_of(every_trained, vocabulary=other)
     transfer = initialise(task, assets, every_trained)
     copied, old = task.networks["model"].state_dict(), source.network.state_dict()
     names = tensors_of(source.network, PhoneEmbedding)
-
     assert "Z" not in source.assets.known_phones  # S is what was trained
     for name in names:
         assert torch.equal(copied[name][8], old[name][symbols.index("AA1")])
@@ -133,39 +133,36 @@ def test_phones_of_another_set_begin_as_the_nearest_ones(every_trained):
     assert transfer.new == [f"{name}: <_>" for name in names]
 
 
-def test_rows_of_speakers_are_matched_by_name(every_trained):
-    source = load_model(every_trained).network
+def test_rows_of_speakers_are_matched_by_name(every_trained, source):
     task, assets = task_of(every_trained, speakers=("ben", "anna"))
     initialise(task, assets, every_trained)
     network = task.networks["model"]
-
-    assert torch.equal(network.speaker_embedding.weight, source.speaker_embedding.weight.flip(0))
+    old = source.network
+    assert torch.equal(network.speaker_embedding.weight, old.speaker_embedding.weight.flip(0))
     if "pitch" in network.controls:
-        assert torch.equal(network.pitch.norm.mean, source.pitch.norm.mean.flip(0))
+        assert torch.equal(network.pitch.norm.mean, old.pitch.norm.mean.flip(0))
 
 
-@pytest.mark.parametrize(("f0_hz", "nearest"), [(90.0, 0), (250.0, 1)])
-def test_a_new_speaker_begins_as_the_one_of_nearest_mean_f0(every_trained, f0_hz, nearest):
-    source = load_model(every_trained)
+def test_a_new_speaker_begins_as_the_one_of_nearest_mean_f0(every_trained, source):
     stats = source.assets.stats.speakers["anna"]
-    voice = Path(shutil.copytree(every_trained, every_trained.with_name(f"low_{f0_hz:g}")))
+    voice = Path(shutil.copytree(every_trained, every_trained.with_name("other_f0")))
+    means = {"anna": 120.0, "ben": 180.0, "low": 90.0, "high": 250.0}
     with_f0 = {
         name: replace(stats, f0_frame=replace(stats.f0_frame, mean=mean))
-        for name, mean in (("anna", 120.0), ("ben", 180.0), ("cara", f0_hz))
+        for name, mean in means.items()
     }
     write_json(voice / "stats.json", CorpusStats(with_f0).to_plain())
     (voice / "manifest.json").unlink()
-    task, assets = task_of(voice, speakers=("cara", "ben"), stats=CorpusStats(with_f0))
+    task, assets = task_of(voice, speakers=("high", "low", "ben"), stats=CorpusStats(with_f0))
     transfer = initialise(task, assets, voice)
     rows = task.networks["model"].speaker_embedding.weight
-
-    assert torch.equal(rows[0], source.network.speaker_embedding.weight[nearest])
-    assert f"speaker_embedding.weight: cara={('anna', 'ben')[nearest]}" in transfer.similar
+    assert torch.equal(rows[:2], source.network.speaker_embedding.weight.flip(0))
+    for pair in ("high=ben", "low=anna"):
+        assert f"speaker_embedding.weight: {pair}" in transfer.similar
 
 
 def test_tensors_of_other_shapes_are_refused_and_all_named(trained):
     task, assets = task_of(trained, "model.transformer.conv_filter_size=12")
-
     message = r"tensors of other shapes: .*weight is \(.*\) in that model"
     with pytest.raises(InputError, match=message):
         initialise(task, assets, trained)
@@ -174,7 +171,6 @@ def test_tensors_of_other_shapes_are_refused_and_all_named(trained):
 def test_tensors_of_only_one_model_are_listed(trained):
     task, assets = task_of(trained, "model.transformer.n_decoder_layers=2")
     transfer = initialise(task, assets, trained)
-
     assert transfer.new
     assert all(name.startswith("decoder") for name in transfer.new)
     assert transfer.dropped == []
@@ -183,7 +179,8 @@ def test_tensors_of_only_one_model_are_listed(trained):
 def test_an_encoder_of_prosody_in_only_one_of_both_models_is_warned_of(trained, caplog):
     other = trained.with_name("other")
     own_encoder = "model.variance_predictor.own_encoder=true"
-    train_anew(trained.parents[1] / "exp_config.json", own_encoder, name="other")
+    config = trained.parents[1] / "exp_config.json"
+    train_anew(config, own_encoder, "train.max_steps=1", name="other")
     parts = "duration_predictor, energy, pitch, prosody_encoder"
     for source, overrides, n in ((trained, [own_encoder], 1), (other, [], 1), (trained, [], 0)):
         caplog.clear()
@@ -197,25 +194,22 @@ def test_edges_of_bins_on_another_scale_are_not_copied(trained):
     task, assets = task_of(trained, "model.variance_embedding.pitch_quantization=log")
     fresh = task.networks["model"].pitch.edges.clone()
     transfer = initialise(task, assets, trained)
-
     assert torch.equal(task.networks["model"].pitch.edges, fresh)
     assert (transfer.new, transfer.dropped) == (["pitch.edges"], ["pitch.edges"])
 
 
 def test_another_mel_definition_is_logged(trained, caplog):
     task, assets = task_of(trained)
-    other = replace(assets, mel=replace(assets.mel, padding="hifigan"))
     with caplog.at_level(logging.WARNING):
-        initialise(task, other, trained)
-
+        initialise(task, replace(assets, mel=replace(assets.mel, padding="hifigan")), trained)
     assert "another mel definition: padding centre and hifigan (source and this" in caplog.text
 
 
 def test_a_new_experiment_starts_from_the_old_weights(trained):
     config = trained.parents[1] / "exp_config.json"
-    train_anew(config, "train.adam.lr=1e-9", name="tuned", init_from=str(trained))
+    settings = ("train.adam.lr=1e-9", "train.max_steps=1")
+    train_anew(config, *settings, name="tuned", init_from=str(trained))
     old, new = (load_model(path).network for path in (trained, trained.with_name("tuned")))
-
     for before, after in zip(old.parameters(), new.parameters(), strict=True):
         assert torch.allclose(before, after, atol=1e-7)
 
@@ -235,7 +229,7 @@ def test_phones_that_the_old_model_was_trained_on_are_not_forgotten(trained):
     write_json(path, [*before, "OY1"])
     (old / "manifest.json").unlink()
     config = trained.parents[1] / "exp_config.json"
-    train_anew(config, name="remembering", init_from=str(old))
+    train_anew(config, "train.max_steps=1", name="remembering", init_from=str(old))
     assert set(read_json(trained.with_name("remembering") / path.name)) == {*before, "OY1"}
 
 
@@ -249,30 +243,42 @@ def add_speaker(root, voice, *overrides, speaker="cara", model="FastSpeech2", **
     make_processed(root / "data" / "mini", speakers=(speaker,))
     settings = (*OPTIONS[model], "train.trained=speakers", *overrides)
     flags["init_from"] = None if voice is None else str(voice)
-    config = write_voice_config(root, model=model, max_steps=3)
+    config = write_voice_config(root, model=model, max_steps=2)
     train_anew(config, *settings, name="extended", **flags)
     return root / "ckpts" / "extended"
 
 
-def speak(model, speaker):
-    ids = torch.tensor([[8, 9, 10, 11]])
-    return model.network.infer(ids, torch.tensor([4]), speaker_ids=torch.tensor([speaker])).mel
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory):
+    """Trains voices of a model and some speakers; returns them without and with cara, once each."""
+
+    @cache
+    def voices(model, speakers):
+        old = voice_of(tmp_path_factory.mktemp("old"), speakers, model)
+        return old, add_speaker(tmp_path_factory.mktemp("new"), old, model=model)
+
+    return voices
+
+
+def speak(model):
+    """The mel of each speaker, (M, T)."""
+    ids, lengths = torch.tensor([[8, 9, 10, 11]]), torch.tensor([4])
+    speakers = torch.arange(len(model.speakers))[:, None]
+    return [model.network.infer(ids, lengths, speaker_ids=n).mel[0] for n in speakers]
 
 
 @pytest.mark.parametrize(
     ("model", "speakers"),
     # a Matcha of one speaker has no channels for more
-    [*product(VOICES, [("anna", "ben")]), *product(["FastSpeech2", "FlowSpeech"], [("anna",)])],
+    [*product(VOICES, [BOTH]), *product(["FastSpeech2", "FlowSpeech"], [("anna",)])],
 )
-def test_other_speakers_stay_bit_equal_and_the_new_one_differs(tmp_path, model, speakers):
-    old = voice_of(tmp_path / "old", speakers, model)
-    new = add_speaker(tmp_path / "new", old, model=model)
-    before, after = load_model(old), load_model(new)
-
+def test_other_speakers_stay_bit_equal_and_the_new_one_differs(extended, model, speakers):
+    before, after = map(load_model, extended(model, speakers))
     assert [s.name for s in after.speakers] == [*speakers, "cara"]
-    for number in range(len(speakers)):
-        assert torch.equal(speak(before, number), speak(after, number))
-        assert not torch.equal(speak(after, number), speak(after, len(speakers)))
+    *others, cara = speak(after)
+    for mel, old_mel in zip(others, speak(before), strict=True):
+        assert torch.equal(mel, old_mel)
+        assert not torch.equal(mel, cara)
     start = after.network.speaker_embedding.weight[:-1].mean(dim=0)
     assert not torch.equal(after.network.speaker_embedding.weight[-1], start)  # it has learned
 
@@ -284,29 +290,25 @@ def test_speaker_embeddings_start_at_0_where_the_other_voice_has_one_speaker(tmp
     task, assets = task_of(voice, *OPTIONS["FastSpeech2"], speakers=("anna", "cara"), stats=both)
     with caplog.at_level(logging.INFO):
         transfer = initialise(task, assets, voice)
-
     assert not task.networks["model"].speaker_embedding.weight.any()
     assert transfer.at_0 == [f"speaker_embedding.weight: {name}" for name in ("anna", "cara")]
     assert not any("speaker_embedding" in name for name in transfer.new)
     assert "2 speaker embeddings, which start at 0: speaker_embedding.weight: anna, " in caplog.text
 
 
-def test_statistics_of_the_new_speaker_are_those_of_the_data(tmp_path):
-    old = voice_of(tmp_path / "old", ("anna",))
-    after = load_model(add_speaker(tmp_path / "new", old))
-
+def test_statistics_of_the_new_speaker_are_those_of_the_data(extended):
+    after = load_model(extended("FastSpeech2", ("anna",))[1])
     means = [after.assets.stats.speakers[name].f0_phone.mean for name in ("anna", "cara")]
     assert after.network.pitch.norm.mean.tolist() == pytest.approx(means)
 
 
-def test_resumed_training_still_changes_only_the_new_speaker(tmp_path):
-    old = voice_of(tmp_path / "old", ("anna", "ben"))
-    add_speaker(tmp_path / "new", old)
-    longer = add_speaker(tmp_path / "new", None, "train.max_steps=5", resume=True)
+def test_resumed_training_still_changes_only_the_new_speaker(extended, tmp_path):
+    old, new = extended("FastSpeech2", BOTH)
+    shutil.copytree(new.parents[1], tmp_path, dirs_exist_ok=True)
+    longer = add_speaker(tmp_path, None, "train.max_steps=3", resume=True)
     before, after = load_model(old), load_model(longer)
-
-    assert after.step == 5
-    assert torch.equal(speak(before, 1), speak(after, 1))
+    assert after.step == 3
+    assert torch.equal(speak(before)[1], speak(after)[1])
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,6 @@ def test_two_processes_make_the_updates_of_one(tmp_path):
     assert alone.returncode == 0, alone.stderr
     run_together(2, "-c", _UPDATES, data, tmp_path / "two.pt", 1)
     one, two = (torch.load(tmp_path / f"{name}.pt") for name in ("one", "two"))
-
     assert one.dtype == torch.float64
     assert torch.allclose(one, two, rtol=0, atol=1e-12)
 
@@ -63,13 +62,11 @@ def test_two_processes_make_the_updates_of_one(tmp_path):
 def test_gradients_of_one_process_are_left_alone():
     parameter = nn.Parameter(torch.zeros(2))
     sum_gradients([parameter])
-
     assert parameter.grad is None
 
 
 def test_sums_of_one_process_are_its_own_in_double_precision():
     summed = sum_over_processes([1.0, 2.5], torch.device("cpu"))
-
     assert (summed.tolist(), summed.dtype) == ([1.0, 2.5], torch.float64)
 
 
@@ -81,19 +78,20 @@ def test_all_values_that_differ_anywhere_are_named(monkeypatch):
     facts = {"train.adam.lr": 0.1, "data of stage 1": "ab", "seed": None}
     others = [{("train.adam.lr", "0.1"), ("data of stage 1", "'cd'")}]
     monkeypatch.setattr(processes, "gather_object", lambda own: [*own, *others, *own])
-
     with pytest.raises(InputError, match=r"differ in data of stage 1, seed: give every machine"):
         check_agreement(facts)
-
     monkeypatch.setattr(processes, "gather_object", lambda own: [*own, *own])
     check_agreement(facts)
 
 
-def test_a_second_sigterm_does_not_cut_off_the_save():
+def test_a_second_sigterm_does_not_cut_off_the_save_and_handlers_are_restored():
+    before = signal.getsignal(signal.SIGTERM)
     with Interrupts(CPU) as interrupts:
+        assert signal.getsignal(signal.SIGTERM) is not before
         os.kill(os.getpid(), signal.SIGTERM)
         os.kill(os.getpid(), signal.SIGTERM)
         assert interrupts.received == signal.SIGTERM
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 @pytest.fixture
@@ -125,10 +123,3 @@ def test_a_terminal_that_closes_is_recorded_unless_nohup_ignores_it():
         assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
-
-
-def test_signal_handlers_are_restored():
-    before = signal.getsignal(signal.SIGTERM)
-    with Interrupts(CPU):
-        assert signal.getsignal(signal.SIGTERM) is not before
-    assert signal.getsignal(signal.SIGTERM) is before

@@ -7,6 +7,7 @@ import re
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from models.base.assets import Assets
 from models.checkpoint.loading import load_model
@@ -30,8 +31,8 @@ def trained(tmp_path):
     return tmp_path
 
 
-def run(root, *overrides, name="voice", **flags):
-    train_anew(write_vocoder_config(root, max_steps=2), *overrides, name=name, **flags)
+def run(root, *overrides, name="voice", max_steps=1, **flags):
+    train_anew(write_vocoder_config(root, max_steps=max_steps), *overrides, name=name, **flags)
     return root / "ckpts" / name
 
 
@@ -42,13 +43,8 @@ def tensors_of(folder):
 
 
 def test_a_vocoder_becomes_an_experiment_with_curves_audio_and_figures(root):
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
     folder = run(root, "train.tracker=tensorboard", "train.valid_samples=1", "train.log_steps=1")
-    events = EventAccumulator(str(folder / "log"))
-    events.Reload()
-    tags = events.Tags()
-
+    tags = EventAccumulator(str(folder / "log")).Reload().Tags()
     curves = {"valid/mel_l1", "valid/stft", "train/disc_fake", "train/frames_per_s"}
     assert curves < set(tags["scalars"])
     assert {"train/grad_norm/generator", "train/grad_norm/discriminator"} < set(tags["scalars"])
@@ -62,7 +58,6 @@ def test_a_vocoder_becomes_an_experiment_with_curves_audio_and_figures(root):
 def test_half_precision_trains_both_networks_on_a_cpu(root):
     start = tensors_of(run(root, "train.adam.lr=0"))
     halves = tensors_of(run(root, "train.mixed_precision=bf16", name="halves"))
-
     for network, tensors in halves.items():
         assert all(tensor.dtype == torch.float32 for tensor in tensors.values())
         assert all(bool(tensor.isfinite().all()) for tensor in tensors.values())
@@ -72,11 +67,10 @@ def test_half_precision_trains_both_networks_on_a_cpu(root):
 def test_resynthesis_is_scored_and_the_card_has_the_scores(root, caplog):
     metrics = 'train.score_metrics=["mel_l1","mcd"]'
     with caplog.at_level(logging.INFO):
-        folder = run(root, "train.score_steps=1", metrics)
+        folder = run(root, "train.score_steps=1", metrics, max_steps=2)
     assert " segments in " in caplog.text
     lines = [line for line in caplog.messages if "scores of 2 utterances: mel_l1 " in line]
     card = (folder / "README.md").read_text()
-
     assert [line.partition(":")[0] for line in lines] == ["update 1", "update 2"]
     assert re.search(r"mel_l1 [\d.]+, mcd [\d.]+ \([\d.]+ s\)$", lines[0])
     # both recordings are whole and about as long: the score is close to the loss of that name
@@ -92,7 +86,6 @@ def test_the_loaded_vocoder_gives_the_output_of_the_trained_one(trained):
     mel = torch.randn(1, MEL.n_mels, 9) - 5
     with torch.no_grad():
         expected = task.networks["generator"](mel)
-
     assert torch.allclose(load_model(folder).network.infer(mel), expected, atol=1e-5)
 
 
@@ -100,11 +93,9 @@ def test_the_loaded_vocoder_gives_the_output_of_the_trained_one(trained):
     "change", ["model.lambda_mel=10", "train.cut_mel_frame=24", "model.adversarial=false"]
 )
 def test_keys_that_change_the_updates_cannot_change_on_resume(trained, change):
-    key, _, value = change.partition("=")
-
+    key, _, _ = change.partition("=")
     with pytest.raises(InputError, match=rf"--resume with another config: {key} was .*, is \w+"):
         run(trained, change, resume=True)
-    assert value not in ("", key)
 
 
 @pytest.mark.parametrize(("before", "now"), [("", "voice, 8 updates"), ("voice, 8 updates", "")])
@@ -122,7 +113,6 @@ def test_both_networks_start_from_those_of_another_run(trained):
     voice = trained / "ckpts" / "voice"
     source = tensors_of(voice)
     start = tensors_of(run(trained, "train.adam.lr=0", name="tuned", init_from=str(voice)))
-
     for network in ("model", "discriminator"):
         for name, tensor in source[network].items():
             if not name.endswith(("_u", "_v")):  # they follow the weights, rate or not
@@ -134,7 +124,6 @@ def test_discriminators_missing_in_the_source_are_randomly_initialised_and_logge
     task, fresh = make_gan(), make_gan()
     with caplog.at_level(logging.INFO):
         transfer = initialise(task, Assets(MEL), folder)
-
     assert tensors_of(folder).keys() == {"model"}
     assert (transfer.new, transfer.dropped) == (["network discriminator"], [])
     assert "1 new, initialised as without --init_from: network discriminator" in caplog.text
@@ -163,7 +152,6 @@ def test_folded_weights_initialise_a_generator_that_trains(trained):
     mel = torch.randn(1, MEL.n_mels, 9) - 5
     with torch.no_grad():
         wav = task.networks["generator"](mel)
-
     assert transfer.new == ["network discriminator"]
     assert torch.allclose(wav, load_model(folder).network.infer(mel), atol=1e-5)
 

@@ -11,7 +11,7 @@ from torch.nn.utils import parametrize
 from config.train import AdamConfig, ScheduleConfig
 from models.base.task import LossTerm
 from models.checkpoint.folders import latest_checkpoint
-from models.training.observing.observer import eval_mode, validate
+from models.training.observing.scoring import eval_mode, validate
 from models.vocoder.hifigan import normalise_weights
 from modules.mel import MelSpectrogram
 from tests.models.training.test_checkpointer import everything

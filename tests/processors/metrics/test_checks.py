@@ -78,7 +78,6 @@ def test_every_fault_put_into_a_recording_is_found(recordings):
 def test_signals_of_any_length_can_be_checked(n_samples, kind):
     wav = np.zeros(n_samples) if kind == "silence" else np.sin(np.arange(n_samples) / 10)
     spoken = LabelledSpeech(wav.astype(np.float32), RATE, "Yes.", "en")
-
     for recorded in (None, spoken, speech(voice(2)), speech(silence(0))):
         flags = flagged(spoken, recorded)
         if kind == "silence" or n_samples == 0:
@@ -94,7 +93,6 @@ def tone(hz: float, height: float, n_samples: int = RATE) -> np.ndarray:
 def test_clipped_samples_are_counted(height):
     wav = np.clip(tone(441, 1.2, 500), -1, 1) * np.float32(height)  # 50 samples a period
     tops = flat_tops(wav)
-
     assert len(tops) == 20
     assert {top.samples for top in tops} <= {10, 11}
     assert tops[0].start == pytest.approx(np.arcsin(1 / 1.2) / (2 * np.pi) * 50, abs=1)
@@ -131,7 +129,6 @@ def test_silence_is_found_where_it_is():
         return speech(silence(before), voice(1), silence(inside), voice(1), silence(after))
 
     recorded = spoken(0.1, 0.2, 0.1)
-
     assert check_silence(spoken(0.1, 0.6, 0.3), recorded) is None
     before = check_silence(spoken(1.0, 0.2, 0.1), recorded)
     assert before == "1.0 s of silence before the speech, recorded: 0.1 s"
@@ -143,7 +140,6 @@ def test_silence_is_found_where_it_is():
 
 def test_silence_that_was_recorded_passes():
     spoken = speech(silence(1.2), voice(1), silence(1.6), voice(1), silence(1.2))
-
     assert check_silence(spoken, spoken) is None
     assert check_silence(spoken, None) is not None
 
@@ -153,7 +149,6 @@ def test_half_a_second_more_than_recorded_or_usual_passes():
         return speech(silence(before), voice(1), silence(inside), voice(1))
 
     recorded = spoken(0.6, 1.0)  # the edges of a voice are silent, too
-
     assert check_silence(spoken(1.0, 1.4), recorded) is None
     assert check_silence(spoken(1.2, 1.4), recorded).startswith("1.2 s of silence before")
     assert check_silence(spoken(1.0, 1.6), recorded).startswith("1.6 s of silence at")
@@ -164,7 +159,6 @@ def test_half_a_second_more_than_recorded_or_usual_passes():
 
 def test_noise_in_a_pause_is_no_sound():
     noise = 0.003 * np.random.default_rng(0).normal(size=len(silence(1.5))).astype(np.float32)
-
     note = check_silence(speech(voice(1), noise, voice(1)), None)
     assert note.startswith("1.5 s of silence at 0.9")
 

@@ -238,9 +238,7 @@ def test_failures_become_flags_and_other_checks_have_a_reason(tmp_path, monkeypa
         stub = Check(name=name, finds="a failure", packages=packages, score=score)
         monkeypatch.setitem(CHECKS, name, stub)
     item = EvaluatedUtterance("u", None, "", "", tuple, spoken_by(tmp_path, "x"))
-
     scored = score_utterance(item, ScoringTask((), MEL, tuple(functions)))["x"]
-
     assert scored.flags == {"bad": "4000 samples, None"}
     assert scored.unscored == {
         "unable": "needs a text in Finnish",

@@ -143,12 +143,16 @@ def test_sounds_named_after_an_utterance_of_a_data_set_belong_to_it(tmp_path):
         pair_files({"a": results}, references)
 
 
-@pytest.mark.parametrize("is_cut", [False, True])
-def test_files_that_are_no_sound_are_listed_before_any_work(tmp_path, is_cut):
+@pytest.mark.parametrize(("left", "fault"), [(0.0, ""), (0.5, ""), (None, "it is missing")])
+def test_files_that_are_no_sound_are_listed_before_any_work(tmp_path, left, fault):
     results = write_files(tmp_path / "a", {"x": 900, "y": 900})
-    whole = (tmp_path / "a" / "x.wav").read_bytes()
-    (tmp_path / "a" / "x.wav").write_bytes(whole[: len(whole) // 2] if is_cut else b"")
-    with pytest.raises(InputError, match=r"1 of 2 files cannot be read as audio; (.|\n)*x\.wav: "):
+    path = tmp_path / "a" / "x.wav"
+    whole = path.read_bytes()
+    path.unlink()
+    if left is not None:
+        path.write_bytes(whole[: int(left * len(whole))])
+    message = rf"1 of 2 files cannot be read as audio; (.|\n)*x\.wav: {fault}"
+    with pytest.raises(InputError, match=message):
         pair_files({"a": results}, EvaluationInputs((), preprocess_of(tmp_path)))
 
 
@@ -210,10 +214,13 @@ def test_copies_by_the_vocoder_of_a_system_and_second_readings_are_added(tmp_pat
     assert len(copy) == len(found.items[0].recorded())
 
 
-def test_copies_are_not_copied_and_other_vocoders_must_be_named(tmp_path, caplog):
+def test_copies_are_not_copied_may_be_left_out_and_other_vocoders_must_be_named(tmp_path, caplog):
     store = make_store(tmp_path)
     caplog.set_level("INFO", "arion")
     assert systems_of(inputs_of(tmp_path, write_copies(tmp_path, store))) == ["out"]
+    spoken = folder_of(tmp_path / "spoken", "rec-001")
+    assert systems_of(inputs_of(tmp_path, spoken), copies=False) == ["spoken"]
+    assert not (spoken / COPY).exists()
     trained = folder_of(tmp_path / "a", "rec-001", vocoder="my/vocoder")
     assert systems_of(inputs_of(tmp_path, trained)) == ["a"]
     assert "no copy-synthesis: stage 3 used my/vocoder; name a vocoder by" in caplog.text
@@ -245,13 +252,6 @@ def test_second_readings_may_be_of_any_data_set_of_a_system(tmp_path):
     assert reading.recorded is not None
 
 
-def test_copies_may_be_left_out(tmp_path):
-    make_store(tmp_path)
-    folder = folder_of(tmp_path / "out", "rec-001")
-    assert systems_of(inputs_of(tmp_path, folder), copies=False) == ["out"]
-    assert not (folder / COPY).exists()
-
-
 def test_files_about_several_systems_go_to_the_first_or_the_one_that_is_given(tmp_path):
     make_store(tmp_path)
     folders = [folder_of(tmp_path / name, "rec-001", vocoder="v") for name in "ab"]
@@ -271,24 +271,21 @@ def test_texts_of_the_users_own_have_no_copies(tmp_path, caplog):
     assert "no copy-synthesis: it needs recordings" in caplog.text
 
 
-def test_a_folder_that_cannot_be_written_to_is_refused_before_any_work(tmp_path, monkeypatch):
-    make_store(tmp_path)
-    folder = folder_of(tmp_path / "out", "rec-001")
-    monkeypatch.setattr(os, "access", lambda path, mode: path != folder)
-    with pytest.raises(InputError, match=r"out is not writable, and scores go there"):
-        build_evaluation_set(inputs_of(tmp_path, folder), EvaluationOptions())
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [
+        (None, r"out is not writable, and scores go there"),
         ("texts.txt", r"texts\.txt cannot be made \(File exists\), and scores go there"),
         ("texts.txt/a", r"a cannot be made \(Not a directory\), and scores go there"),
     ],
 )
-def test_a_folder_for_the_report_that_cannot_be_made_is_refused(tmp_path, name, message):
+def test_a_folder_that_cannot_be_made_or_written_to_is_refused_before_any_work(
+    tmp_path, monkeypatch, name, message
+):
     make_store(tmp_path)
     (tmp_path / "texts.txt").touch()
-    inputs = inputs_of(tmp_path, folder_of(tmp_path / "out", "rec-001"))
+    folder = folder_of(tmp_path / "out", "rec-001")
+    monkeypatch.setattr(os, "access", lambda path, mode: name is not None or path != folder)
+    options = EvaluationOptions(folder=tmp_path / name if name else None)
     with pytest.raises(InputError, match=message):
-        build_evaluation_set(inputs, EvaluationOptions(folder=tmp_path / name))
+        build_evaluation_set(inputs_of(tmp_path, folder), options)

@@ -13,6 +13,11 @@ import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 TIMEOUT_S = 60
+LENGTHS = (  # of all sounds in a page, in seconds; -1 of one that cannot be decoded
+    "Promise.all([...document.querySelectorAll('audio')].map((audio) => new Promise((done) => {"
+    " audio.onloadedmetadata = () => done(audio.duration); audio.onerror = () => done(-1);"
+    " audio.preload = 'auto'; audio.load(); })))"
+)
 
 
 def find_browser() -> str | None:

@@ -109,16 +109,13 @@ class Page(HTMLParser):
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Takes in an element."""
         self.elements.append((tag, dict(attrs)))
         self._id = dict(attrs).get("id") if tag == "script" else None
 
     def handle_endtag(self, tag: str) -> None:
-        """Ends an element."""
         self._id = None
 
     def handle_data(self, data: str) -> None:
-        """Takes in JSON."""
         if self._id is not None:
             self.json[self._id] = json.loads(data)
 

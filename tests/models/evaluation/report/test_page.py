@@ -163,17 +163,10 @@ def test_a_page_shows_its_date_its_folder_and_what_was_skipped(tmp_path):
 def test_systems_come_before_references(tmp_path):
     items = [item_of(tmp_path, "a", ("voice", "copy"))]
     scored = {"voice": [scored_of("a", 5.0)], "copy": [scored_of("a", 2.0)]}
-    write_page(
-        tmp_path / "r.html",
-        evaluations.evaluation_of(items, scored, ("copy",)),
-        backend="sequential",
-    )
-    head = re.search(r'<th scope="col">Score</th>.*?</thead>', _text(tmp_path / "r.html"), re.S)
+    page = tmp_path / "r.html"
+    write_page(page, evaluations.evaluation_of(items, scored, ("copy",)), backend="sequential")
+    head = re.search(r'<th scope="col">Score</th>.*?</thead>', page.read_text("utf-8"), re.S)
     assert re.findall(r"</i>(\w+)</span>", head[0]) == ["recording", "voice", "copy"]
-
-
-def _text(path):
-    return path.read_text(encoding="utf-8")
 
 
 def test_the_pictures_of_an_utterance_have_the_same_colours(tmp_path):
@@ -220,11 +213,12 @@ def blocks_of(content):
             return blocks, inputs
 
 
-def test_a_sound_comes_back_as_it_was(tmp_path):
-    write_flac(tmp_path / "a.flac", tone(150, 1.0, 22050), 22050)
+@pytest.mark.parametrize("sound", [tone(150, 1.0, 22050), np.array([2.0, -2.0, 0.5])])
+def test_a_sound_comes_back_as_it_was_within_full_scale(tmp_path, sound):
+    write_flac(tmp_path / "a.flac", sound, 22050)
     wav, sample_rate = soundfile.read(tmp_path / "a.flac")
     assert sample_rate == 22050
-    assert wav == pytest.approx(tone(150, 1.0, 22050), abs=1 / 32768)
+    assert wav == pytest.approx(sound.clip(-1, 1), abs=1.01 / 32768)
 
 
 def test_it_says_that_one_can_seek_to_its_start(tmp_path):
@@ -236,9 +230,3 @@ def test_it_says_that_one_can_seek_to_its_start(tmp_path):
     assert (sample, offset) == (0, 0)
     assert length == struct.unpack(">H", blocks[0][1][:2])[0]
     assert content[start : start + 2] == b"\xff\xf8"  # a frame
-
-
-def test_what_is_too_loud_is_cut_off(tmp_path):
-    write_flac(tmp_path / "a.flac", np.array([2.0, -2.0, 0.5]), 8000)
-    wav, _ = soundfile.read(tmp_path / "a.flac")
-    assert wav == pytest.approx([1, -1, 0.5], abs=1e-4)

@@ -8,7 +8,7 @@ from models.evaluation.report.page import write_page
 from processors.metrics.records import MetricValue
 from processors.metrics.utterance_scorer import ScoreColumn, UtteranceScores
 from tests.models.evaluation.report import evaluations
-from tests.models.evaluation.report.browser import IN_BROWSER
+from tests.models.evaluation.report.browser import IN_BROWSER, LENGTHS
 from tests.models.evaluation.report.evaluations import evaluation_of, item_of, scored_of, tone
 
 pytestmark = IN_BROWSER
@@ -104,12 +104,7 @@ def test_three_systems_fit_into_a_window_of_1280_pixels(browser, tmp_path, monke
 
 def test_every_sound_can_be_decoded(browser, page):
     browser.open(page)
-    lengths = browser.run(
-        "cards.forEach(fill);"
-        "Promise.all([...document.querySelectorAll('audio')].map((audio) => new Promise((done) => {"
-        " audio.onloadedmetadata = () => done(audio.duration); audio.onerror = () => done(-1);"
-        " audio.preload = 'auto'; audio.load(); })))"
-    )
+    lengths = browser.run(f"cards.forEach(fill); {LENGTHS}")
     assert len(lengths) == 19
     assert min(lengths) == pytest.approx(0.4, abs=0.01)
     assert max(lengths) == pytest.approx(1.0, abs=0.01)

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 import soundfile
 
+from models.base.registry import load_config
 from models.evaluation.evaluate import evaluate
 from models.evaluation.inputs.options import EvaluationOptions, inputs_of_config
 from models.evaluation.inputs.systems import read_texts
 from models.evaluation.report.page import write_page
 from models.synthesizer.speech import faded_pieces
 from processors.audio.files import write_wav
-from tests.models.evaluation.report.browser import IN_BROWSER
+from tests.models.evaluation.report.browser import IN_BROWSER, LENGTHS
 
 pytestmark = IN_BROWSER
 EGS = Path(__file__).parents[4] / "egs"
@@ -33,7 +34,7 @@ def page(tmp_path_factory):
     for id, wav in wavs.items():
         write_wav(folder / f"{id}.wav", wav, 22050)
     config = EGS / "tts" / "FlowSpeech" / "exp_config_demo.json"
-    inputs = inputs_of_config(config, [folder], [], CORPUS / "wavs")
+    inputs = inputs_of_config(load_config(config), [folder], CORPUS / "wavs")
     inputs = replace(inputs, texts=read_texts(CORPUS / "metadata.csv"))
     evaluation = evaluate(inputs, EvaluationOptions(("energy_rmse",), checks=CHECKS), 1)
     write_page(folder / "report.html", evaluation, n_jobs=1)
@@ -56,7 +57,6 @@ def notes(browser, id: str) -> str:
 def test_utterances_are_found_by_their_failure(browser, page):
     browser.open(page)
     choices = "[...controls.flag.options].map((option) => option.value)"
-
     assert browser.run(choices) == ["", "*", "clipping", "silence"]
     browser.run("controls.flag.value = 'silence'; controls.flag.dispatchEvent(new Event('input'))")
     assert browser.run("shown.map((card) => card.utterance.id)") == ["LJ001-0002"]
@@ -65,7 +65,6 @@ def test_utterances_are_found_by_their_failure(browser, page):
 
 def test_each_failure_is_described_in_numbers_and_compared_with_its_recording(browser, page):
     browser.open(page)
-
     assert "1.0 s of silence before the speech, recorded: 0.0 s" in notes(browser, "LJ001-0002")
     assert "flat tops at 1.00 of full scale, recorded: 0; the" in notes(browser, "LJ001-0008")
     assert "silence" not in notes(browser, "LJ002-0020")
@@ -75,12 +74,7 @@ def test_each_failure_is_described_in_numbers_and_compared_with_its_recording(br
 def test_the_real_speech_is_drawn_and_decoded(browser, page):
     browser.open(page)
     curves = browser.run("cards.forEach(fill), document.querySelectorAll('.curve[d*=L]').length")
-    lengths = browser.run(
-        "Promise.all([...document.querySelectorAll('audio')].map((audio) => new Promise((done) => {"
-        " audio.onloadedmetadata = () => done(audio.duration); audio.onerror = () => done(-1);"
-        " audio.preload = 'auto'; audio.load(); })))"
-    )
-
+    lengths = browser.run(LENGTHS)
     assert curves == 6  # of three recordings and what was spoken
     files = [*page.parent.glob("*.wav"), *(CORPUS / "wavs" / f"{id}.flac" for id in IDS)]
     durations = [soundfile.info(file).duration for file in files]

@@ -1,5 +1,6 @@
 import logging
 import math
+import random
 import shutil
 from dataclasses import replace
 from types import SimpleNamespace
@@ -8,13 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from models.base.task import Sample
-from models.training.observing.scoring import (
-    PeriodicScoring,
-    build_scoring,
-    check_score_metrics,
-    choose_utterances,
-)
+from models.base.task import MetricTerm, Sample
+from models.training.observing import scoring as observing
+from models.training.observing.scoring import PeriodicScoring, build_scoring, choose_utterances
 from modules.mel import MelConfig
 from processors.audio.files import AudioError
 from processors.dataset.batch import VocoderBatch
@@ -30,6 +27,7 @@ from tests.models.vocoder import small_hifigan
 from tests.models.vocoder.small_hifigan import gan_config, make_recordings, make_segments
 from tests.processors.metrics.packages import skip_without
 from utils.errors import InputError
+from utils.seed import seed_everything
 
 RATE = 16000
 MEL = MelConfig(sample_rate=RATE, f_max=8000)
@@ -86,7 +84,6 @@ class Speaker:
 
 def test_speech_that_is_the_recording_has_the_best_scores():
     found = scoring("mcd", "f0rmse_cents", "v_uv_f1", seconds=1000.0).run(Speaker())
-
     assert found.values == pytest.approx({"mcd": 0, "f0rmse_cents": 0, "v_uv_f1": 1})
     assert found.n == 4
 
@@ -97,14 +94,12 @@ def test_scores_are_means_over_the_utterances_by_their_weights(monkeypatch):
     values = iter([*some, *[None] * 4])
     set_score(monkeypatch, "v_uv_f1", lambda _pair: next(values))
     scorer = scoring("v_uv_f1")
-
     assert scorer.run(Speaker()).values == {"v_uv_f1": 3.0}
     assert math.isnan(scorer.run(Speaker()).values["v_uv_f1"])
 
 
 def test_the_same_speech_has_the_same_scores():
     scorer = scoring("mcd", utterances=UTTERANCES[:2])
-
     assert scorer.run(Speaker(n=2)).values == scorer.run(Speaker(n=2)).values
 
 
@@ -112,7 +107,6 @@ def test_resynthesis_is_compared_sample_by_sample():
     batch = VocoderBatch(("s0",), None, None, None)
     wav_hat = 0.5 * tone()[: 31 * 256]
     found = scoring("mel_l1", utterances=[utterance(0, batch)]).run(Speaker(lambda _wav: wav_hat))
-
     expected = METRICS["mel_l1"].score(Copy(tone()[: 31 * 256], wav_hat, MEL))
     assert found.values["mel_l1"] == expected.value
 
@@ -123,7 +117,6 @@ def test_utterances_beyond_the_budget_are_dropped_for_good_and_logged_once(clock
     scorer = scoring("mcd", utterances=utterances)
     with caplog.at_level(logging.INFO):
         found = [scorer.run(Speaker(n=5)) for _ in range(3)]
-
     assert [one.n for one in found] == [3, 3, 3]
     assert [one.seconds for one in found] == [12, 9, 9]
     assert [recorded.id for _, recorded in scorer.utterances] == ["s0", "s1", "s2"]
@@ -136,7 +129,6 @@ def test_utterances_beyond_the_budget_are_dropped_for_good_and_logged_once(clock
 def test_one_utterance_is_scored_however_long_it_takes(clock):
     clock((99, 99), (100, 100))
     scorer = scoring("mcd")
-
     assert [scorer.run(Speaker()).n for _ in range(2)] == [1, 1]
 
 
@@ -146,36 +138,27 @@ def test_the_utterances_are_the_same_each_time():
     speaker = Speaker()
     scorer.run(speaker)
     scorer.run(speaker)
-
     assert speaker.batches == batches * 2
 
 
-def test_a_failure_is_logged_once_and_training_continues(caplog):
+@pytest.mark.parametrize(
+    ("kind", "is_bug"), [(RuntimeError, True), (AudioError, False), (ModuleNotFoundError, False)]
+)
+def test_a_failure_is_logged_once_and_training_continues(kind, is_bug, caplog):
+    """With a traceback, unless a file is at fault or a package is missing."""
+
     def fail(_batch):
-        raise RuntimeError("no speech today")
+        raise kind("a.wav: fault")
 
     scorer = scoring("mcd")
     with caplog.at_level(logging.INFO):
         assert [scorer.run(fail) for _ in range(3)] == [None] * 3
-
-    assert caplog.messages == ["no scores for the rest of this run: no speech today"]
-    assert "Traceback" in caplog.text
-
-
-@pytest.mark.parametrize("error", [AudioError("a.wav: fault"), ModuleNotFoundError("a.wav: fault")])
-def test_a_fault_of_a_file_or_package_is_logged_without_a_traceback(error, caplog):
-    def fail(_batch):
-        raise error
-
-    scoring("mcd").run(fail)
-
     assert caplog.messages == ["no scores for the rest of this run: a.wav: fault"]
-    assert "Traceback" not in caplog.text
+    assert ("Traceback" in caplog.text) == is_bug
 
 
 def test_audio_that_is_not_finite_has_no_score():
     found = scoring("mcd", "v_uv_f1").run(Speaker(lambda wav: wav * math.nan))
-
     assert all(math.isnan(value) for value in found.values.values())
 
 
@@ -183,7 +166,6 @@ def test_speech_that_never_ends_is_cut_before_it_is_scored(monkeypatch):
     spoken = []
     set_score(monkeypatch, "v_uv_f1", lambda pair: spoken.append(pair.synthesised))
     scoring("v_uv_f1", utterances=UTTERANCES[:1]).run(Speaker(lambda wav: np.tile(wav, 100)))
-
     assert len(spoken[0].wav) == 3 * len(tone()) + RATE
 
 
@@ -195,7 +177,6 @@ def test_phones_of_both_reach_the_metrics(monkeypatch):
     spoken = (TimedPhone("AA1", 0.0, 0.4),)
     sample = Sample("", {"synthesised": torch.from_numpy(tone())}, {}, spoken)
     scoring("v_uv_f1", utterances=[("a batch", recorded)]).run(lambda _batch: sample)
-
     assert (pairs[0].recorded.phones, pairs[0].synthesised.phones) == (phones, spoken)
     assert not pairs[0].same_timing
 
@@ -214,21 +195,20 @@ def config_of(task="tts", **changes):
 )
 def test_metrics_that_do_not_fit_the_model_are_refused(metrics, fault):
     with pytest.raises(InputError, match=rf"train\.score_metrics: {fault}"):
-        check_score_metrics(config_of(score_metrics=metrics))
+        observing.check_score_metrics(config_of(score_metrics=metrics))
 
 
 def test_vocoders_may_be_scored_by_resynthesis_and_by_pairs():
-    check_score_metrics(config_of("vocoder", score_metrics=("mel_l1", "mcd")))
+    observing.check_score_metrics(config_of("vocoder", score_metrics=("mel_l1", "mcd")))
 
 
 def test_pretrained_models_score_as_in_stage_4():
     skip_without("distillmos", "similarity")
-    check_score_metrics(config_of(score_metrics=("distillmos", "similarity")))
+    observing.check_score_metrics(config_of(score_metrics=("distillmos", "similarity")))
     recorded = LabelledSpeech(tone(seconds=1.5), RATE, "", "")
     spoken = recorded.wav[: 5 * RATE // 4]
     scorer = scoring("distillmos", "similarity", utterances=[(1, recorded)])
     values = scorer.run(lambda _: Sample("", {"synthesised": torch.from_numpy(spoken)}, {})).values
-
     expected = score_distillmos(replace(recorded, wav=spoken)).value
     assert values["distillmos"] == pytest.approx(expected)
     vectors = [encode_speaker(wav, RATE) for wav in (recorded.wav, spoken)]
@@ -251,7 +231,6 @@ def test_metrics_whose_packages_are_missing_are_named_in_one_line(monkeypatch, c
     config = config_of("vocoder", score_metrics=("pesq", "mcd", "distillmos"))
     with caplog.at_level(logging.INFO):
         scorer = build_scoring(config, None)
-
     assert scorer.metrics == ["mcd"]
     assert caplog.messages == [
         "no scores pesq, distillmos during training: pip install pesq xls_r_sqa",
@@ -264,7 +243,6 @@ def test_without_any_metric_there_are_no_scores_and_one_line(monkeypatch, caplog
     without(monkeypatch, "pesq")
     with caplog.at_level(logging.INFO):
         assert build_scoring(config_of("vocoder", score_metrics=("pesq",)), None) is None
-
     assert caplog.messages == ["no scores pesq during training: pip install pesq"]
 
 
@@ -275,7 +253,6 @@ def test_without_recordings_there_are_no_scores_and_one_line(monkeypatch, caplog
     monkeypatch.setattr("models.training.observing.scoring.choose_utterances", choose)
     with caplog.at_level(logging.INFO):
         assert build_scoring(config_of(score_metrics=("mcd",)), None) is None
-
     assert caplog.messages == ["no scores during training: No module named 'soundfile'"]
 
 
@@ -311,7 +288,6 @@ def test_an_acoustic_model_is_compared_with_the_span_of_its_features(tmp_path, s
     features = store.read(recorded.id)
     T = features.mel.shape[1]
     noise = np.random.default_rng(store.index_of(recorded.id)).normal(0, 0.1, 40 + (7 + 60) * HOP)
-
     assert batch.ids == (recorded.id,)
     assert np.allclose(recorded.wav, noise[40 : 40 + T * HOP], atol=2 / 32768)
     assert (recorded.sample_rate, recorded.text, recorded.language) == (SAMPLE_RATE, TEXT, "en-gb")
@@ -324,7 +300,6 @@ def test_the_utterances_are_the_same_in_a_random_order(tmp_path, store, data):
     configs = (utterance_config(score_utterances=n) for n in (99, 2))
     chosen = (choose_utterances(config, data) for config in configs)
     all_of_them, some = ([recorded.id for _, recorded in utterances] for utterances in chosen)
-
     assert sorted(all_of_them) == list(store.ids[-4:])
     assert all_of_them != sorted(all_of_them)  # random, but fixed
     assert some == all_of_them[:2]
@@ -352,7 +327,6 @@ def test_without_the_manifest_of_stage_1_there_are_no_recordings(data):
 
 def test_without_validation_data_there_is_nothing_to_score(store, data):
     data.validation.ids = ()
-
     assert choose_utterances(utterance_config(), data) == []
 
 
@@ -364,7 +338,6 @@ def test_a_vocoder_needs_no_corpus_and_uses_texts_if_there_are_any(tmp_path):
     shutil.rmtree(tmp_path / "corpus")
     _, first = choose_utterances(utterance_config(), data)[0]
     wav = small_hifigan.make_recording(int(first.id[-3:])).wav / np.float32(32768)
-
     assert np.array_equal(first.wav, wav)
     assert np.array_equal(alone.wav, wav)
     assert (alone.text, first.text) == ("", TEXT)
@@ -376,6 +349,69 @@ def test_the_text_of_a_recording_that_is_cut_is_unknown(tmp_path):
     data = make_segments(store, gan_config())
     data.validation.lengths[:] = 9
     _, first = choose_utterances(utterance_config(), data)[0]
-
     assert first.text == ""
     assert len(first.wav) == 9 * HOP
+
+
+def test_validation_is_a_mean_over_elements_and_restores_the_state(store):
+    task = small_tasks.TinyTask(dropout=0.5)
+    task.networks["model"].train()
+    generator = torch.get_rng_state()
+    batches = [small_tasks.make_data(store, train_config(batch_size=n)).valid for n in (1, 9)]
+    loss, losses, _ = observing.validate(task, batches[0], torch.device("cpu"))
+    together, *_ = observing.validate(task, batches[1], torch.device("cpu"))
+    assert loss == pytest.approx(losses["mel"] + 0.1 * losses["duration"])
+    assert loss == pytest.approx(together, rel=1e-6)
+    assert task.networks["model"].training
+    assert torch.equal(torch.get_rng_state(), generator)
+
+
+class WithMetrics(small_tasks.TinyTask):
+    """The metric of an item with an even number is that number; odd ones have none."""
+
+    def validation_step(self, batch):
+        numbers = [int(id[-3:]) for id in batch.ids]
+        even = [number for number in numbers if number % 2 == 0]
+        metrics = {"even": MetricTerm(sum(even), len(even)), "none": MetricTerm(0.0, 0)}
+        return super().validation_step(batch) | metrics
+
+
+def test_metrics_are_means_over_the_items_that_have_one_and_no_part_of_the_loss(store):
+    data = small_tasks.make_data(store, train_config(batch_size=1))
+    loss, losses, metrics = observing.validate(WithMetrics(), data.valid, torch.device("cpu"))
+    assert metrics == {"even": (10 + 12) / 2}
+    assert losses.keys() == {"mel", "duration"}
+    assert loss == observing.validate(small_tasks.TinyTask(), data.valid, torch.device("cpu")).loss
+
+
+def test_validation_without_batches_gives_no_number():
+    loss, losses, metrics = observing.validate(small_tasks.TinyTask(), [], torch.device("cpu"))
+    assert math.isnan(loss)
+    assert losses == metrics == {}
+
+
+def test_a_validation_that_fails_leaves_networks_in_training_mode_as_well():
+    network = small_tasks.TinyTask().networks["model"]
+
+    def fail():
+        with observing.eval_mode([network]):
+            assert not network.training
+            assert not torch.is_grad_enabled()
+            raise MemoryError
+
+    with pytest.raises(MemoryError):
+        fail()
+    assert network.training
+    assert torch.is_grad_enabled()
+
+
+def test_random_numbers_after_evaluation_are_those_without_it():
+    def draw():
+        return random.random(), np.random.rand(), float(torch.rand(1))  # noqa: NPY002
+
+    seed_everything(5)
+    expected = draw()
+    seed_everything(5)
+    with observing.eval_mode([]):
+        drawn = [draw() for _ in range(3)]
+    assert drawn[0] == draw() == expected

@@ -7,8 +7,9 @@ import torch
 from modules.mel import MelConfig, MelSpectrogram
 from processors.metrics.families import copies
 from processors.metrics.families.copies import PESQ_SECONDS, mel_l1, piece_spans, stoi
-from processors.metrics.records import Copy, missing_packages
+from processors.metrics.records import Copy
 from processors.metrics.registry import METRICS
+from tests.processors.metrics.packages import skip_without
 
 MEL = MelConfig()
 
@@ -57,12 +58,6 @@ def test_silence_and_what_is_too_short_have_no_score():
 
 
 RATE = 22050
-needs_pesq = pytest.mark.skipif(
-    bool(missing_packages(METRICS["pesq"].packages)), reason="pesq is not installed"
-)
-needs_stoi = pytest.mark.skipif(
-    bool(missing_packages(METRICS["stoi"].packages)), reason="pystoi is not installed"
-)
 
 
 def bursts(seconds: float, rate: int = RATE) -> np.ndarray:
@@ -72,8 +67,8 @@ def bursts(seconds: float, rate: int = RATE) -> np.ndarray:
     return (0.1 * on * np.random.default_rng(0).normal(size=n)).astype(np.float32)
 
 
-@needs_pesq
 def test_more_noise_scores_less_and_none_the_highest():
+    skip_without("pesq")
     wav = bursts(3)
     disturbance = np.random.default_rng(1).normal(size=len(wav)).astype(np.float32)
     scores = [score("pesq", wav, wav + level * disturbance) for level in (0, 1e-4, 1e-2)]
@@ -81,20 +76,19 @@ def test_more_noise_scores_less_and_none_the_highest():
     assert scores[0] > scores[1] > scores[2] > 1
 
 
-@needs_pesq
 def test_silence_nan_and_what_is_too_short_have_no_pesq():
+    skip_without("pesq")
     wav = bursts(2)
     for pair in ((0 * wav, wav), (wav, 0 * wav), (wav, wav * np.nan), [bursts(0.1)] * 2):
         assert score("pesq", *pair) is None
 
 
-@needs_pesq
 def test_long_recordings_are_cut():
     """Uncut, the reference code would end the process."""
+    skip_without("pesq")
     wav = bursts(3 * PESQ_SECONDS, 16000)
     worse = wav + np.float32(1e-3)
     worse[PESQ_SECONDS * 16000 :] = 1
-
     mel = MelConfig(sample_rate=16000)
     assert score("pesq", wav, worse, mel) == pytest.approx(4.64, abs=0.05)
 
@@ -109,16 +103,16 @@ def voice(seconds: float, seed: int = 0) -> np.ndarray:
     return (0.1 * level * np.random.default_rng(seed).normal(size=n)).astype(np.float32)
 
 
-@needs_stoi
 def test_a_copy_is_perfect_at_any_level_and_other_noise_is_not():
+    skip_without("stoi")
     wav = voice(1)
     assert score("stoi", wav, 0.2 * wav) == pytest.approx(1, abs=1e-5)
     assert stoi(wav, voice(1, seed=1), STOI_RATE) < 0.9
     assert stoi(wav, np.zeros_like(wav), STOI_RATE) == pytest.approx(0, abs=1e-5)
 
 
-@needs_stoi
 def test_silence_and_what_is_too_short_have_no_stoi():
+    skip_without("stoi")
     wav = voice(1)
     assert stoi(np.zeros_like(wav), wav, STOI_RATE) is None
     assert stoi(wav[:3999], wav[:3999], STOI_RATE) is None

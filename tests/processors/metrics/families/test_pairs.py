@@ -18,7 +18,7 @@ from utils.errors import InputError
 OF_PAIRS = [metric for metric in METRICS.values() if metric.family == "pairs"]
 PAIR_METRICS = [metric.name for metric in OF_PAIRS if not metric.takes_encoder]
 NOISE = 0.1 * np.random.default_rng(0).normal(size=8000).astype(np.float32)
-ODD = {
+ODD_SOUNDS = {
     "empty": np.zeros(0, dtype=np.float32),
     "sample": np.ones(1, dtype=np.float32),
     "6 ms": sing()[:100],
@@ -29,7 +29,9 @@ ODD = {
     "silence": np.zeros(8000, dtype=np.float32),
     "click": np.eye(1, 8000, 4000, dtype=np.float32)[0],
 }
+ODD = {name: AcousticFeatures(wav, RATE, times()[:2]) for name, wav in ODD_SOUNDS.items()}
 FLAT = tuple(part._replace(glide=1.0) for part in (AH, ES, EE, ES, OO))
+KNOWN: dict[tuple[bytes, np.dtype, int], AcousticFeatures] = {}
 VOICE = AcousticFeatures(sing(), RATE, times())
 
 
@@ -37,7 +39,7 @@ VOICE = AcousticFeatures(sing(), RATE, times())
 @pytest.mark.parametrize("same_timing", [False, True])
 @pytest.mark.parametrize("name", ODD)
 def test_odd_sounds_have_finite_scores_or_none(name, same_timing):
-    odd = AcousticFeatures(ODD[name], RATE, times()[:2])
+    odd = ODD[name]
     pairs = ((VOICE, odd, same_timing), (odd, VOICE, same_timing), (odd, odd))
     for pair in (AlignedPair(*pair) for pair in pairs):
         values = [METRICS[metric].score(pair) for metric in PAIR_METRICS]
@@ -77,8 +79,13 @@ def test_what_is_not_voiced_in_both_has_no_pitch_to_compare(metric):
         assert METRICS[metric].score(pair) is None
 
 
+def features_of(wav: np.ndarray, rate: int = RATE) -> AcousticFeatures:
+    """The features of a sound, computed once for all tests."""
+    return KNOWN.setdefault((wav.tobytes(), wav.dtype, rate), AcousticFeatures(wav, rate))
+
+
 def pair_of(theirs: np.ndarray, ours: np.ndarray, same_timing: bool = False) -> AlignedPair:
-    return AlignedPair(AcousticFeatures(theirs, RATE), AcousticFeatures(ours, RATE), same_timing)
+    return AlignedPair(features_of(theirs), features_of(ours), same_timing)
 
 
 def score_of(metric, theirs, ours, **options) -> float:
@@ -114,13 +121,10 @@ def test_frames_an_octave_apart_count():
     assert value == pytest.approx(expected, rel=0.03)
 
 
-def test_the_same_melody_correlates_at_any_height_level_and_delay():
+def test_melodies_correlate_at_any_height_level_and_delay_and_opposite_ones_negatively():
     wav = sing()
     assert score_of("fpc", wav, sing(pitch=1.3)) == pytest.approx(1, abs=0.01)
     assert score_of("fpc", wav, 0.1 * np.pad(wav, (4000, 100))) == pytest.approx(1, abs=0.01)
-
-
-def test_the_opposite_melody_correlates_negatively():
     up, down = (sing((AH._replace(seconds=0.5, glide=glide),)) for glide in (1.3, 1 / 1.3))
     assert score_of("fpc", up, down, same_timing=True) < -0.99
     assert score_of("fpc", down, up, same_timing=True) < -0.99
@@ -157,12 +161,8 @@ def test_what_is_whispered_counts_as_missed():
     value = score_of("v_uv_f1", sing(theirs), sing(ours), same_timing=True)
     assert value == pytest.approx(2 / 3, abs=0.04)
     assert score_of("v_uv_f1", sing(theirs), sing((hiss, hiss))) == 0
-
-
-def test_what_is_silent_or_nowhere_voiced_has_no_score():
-    hiss, silence = AcousticFeatures(sing((ES, ES)), RATE), AcousticFeatures(np.zeros(RATE), RATE)
-    assert METRICS["v_uv_f1"].score(AlignedPair(hiss, hiss)) is None
-    assert METRICS["v_uv_f1"].score(AlignedPair(AcousticFeatures(sing(), RATE), silence)) is None
+    assert METRICS["v_uv_f1"].score(pair_of(sing((hiss, hiss)), sing((hiss, hiss)))) is None
+    assert METRICS["v_uv_f1"].score(pair_of(sing(), np.zeros(RATE))) is None
 
 
 @pytest.mark.parametrize("gain", [2, 0.5])
@@ -194,30 +194,31 @@ def duration_rmse(theirs: tuple[TimedPhone, ...], ours: tuple[TimedPhone, ...]) 
     return None if value is None else value.value
 
 
-def test_it_is_the_root_of_the_mean_square_in_ms():
-    theirs = timed_phones(["A", "B", "C"], [5, 10, 20], 0.01)
-    ours = timed_phones(["A", "B", "C"], [8, 10, 16], 0.01)
-    assert duration_rmse(theirs, ours) == pytest.approx(np.sqrt((30**2 + 40**2) / 3))
-    assert duration_rmse(ours, theirs) == duration_rmse(theirs, ours)
+def spoken(text: str) -> tuple[TimedPhone, ...]:
+    """Phones with their hundredths of a second."""
+    names, lengths = zip(*(part.split(":") for part in text.split()), strict=True)
+    return timed_phones(names, [int(n) for n in lengths], 0.01)
 
 
-def test_pauses_and_delays_do_not_count():
-    theirs = timed_phones(["<sil>", "A", "B", "<.>"], [5, 10, 20, 5], 0.01)
-    ours = timed_phones(["<sil>", "A", "<sp>", "B", "<.>"], [90, 10, 30, 20, 40], 0.01)
-    assert duration_rmse(theirs, ours) == pytest.approx(0, abs=1e-9)
-
-
-def test_phones_that_only_one_says_do_not_count():
-    theirs = timed_phones(["A", "B", "C", "D"], [5, 10, 20, 7], 0.01)
-    ours = timed_phones(["A", "X", "C", "D"], [5, 90, 20, 10], 0.01)
-    assert duration_rmse(theirs, ours) == pytest.approx(30 / np.sqrt(3))
+@pytest.mark.parametrize(
+    ("theirs", "ours", "expected"),
+    [
+        ("A:5 B:10 C:20", "A:8 B:10 C:16", np.sqrt((30**2 + 40**2) / 3)),
+        # pauses, delays and phones that only one says do not count
+        ("<sil>:5 A:10 B:20 <.>:5", "<sil>:90 A:10 <sp>:30 B:20 <.>:40", 0),
+        ("A:5 B:10 C:20 D:7", "A:5 X:90 C:20 D:10", 30 / np.sqrt(3)),
+    ],
+)
+def test_it_is_the_root_of_the_mean_square_in_ms(theirs, ours, expected):
+    for both in ((theirs, ours), (ours, theirs)):
+        assert duration_rmse(*map(spoken, both)) == pytest.approx(expected, abs=1e-9)
 
 
 def test_unknown_phones_and_other_sentences_have_no_score():
-    phones = timed_phones(["A", "B", "C"], [5, 10, 20], 0.01)
+    phones = spoken("A:5 B:10 C:20")
     assert duration_rmse(phones, ()) is None
     assert duration_rmse((), phones) is None
-    assert duration_rmse(phones, timed_phones(["X", "B", "Y"], [1, 1, 1], 0.01)) is None
+    assert duration_rmse(phones, spoken("X:1 B:1 Y:1")) is None
 
 
 @pytest.mark.parametrize("stretch", [0.8, 1.0, 1.25])
@@ -228,12 +229,9 @@ def test_it_is_the_speed_relative_to_the_recording(stretch):
     assert rate == pytest.approx(1 / stretch, rel=0.02)
 
 
-def test_errors_are_squared_and_averaged():
+def test_errors_are_squared_and_averaged_and_correlation_is_pearsons():
     assert rmse(np.array([[0.0, 3.0], [5.0, 1.0]])) == pytest.approx(np.sqrt((9 + 16) / 2))
     assert rmse(np.zeros((0, 2))) is None
-
-
-def test_correlation_is_pearsons():
     pairs = np.random.default_rng(0).normal(size=(50, 2)) @ [[1, 0.5], [0, 1]]
     assert correlation(pairs) == pytest.approx(stats.pearsonr(*pairs.T).statistic)
     assert correlation(pairs * [1, -3] + [7, 0]) == pytest.approx(-correlation(pairs))
@@ -245,8 +243,7 @@ def test_what_never_changes_has_no_correlation(values):
 
 
 def mcd(theirs: np.ndarray, ours: np.ndarray, rate: int = RATE) -> float:
-    pair = AlignedPair(AcousticFeatures(theirs, RATE), AcousticFeatures(ours, rate))
-    return METRICS["mcd"].score(pair).value
+    return METRICS["mcd"].score(AlignedPair(features_of(theirs), features_of(ours, rate))).value
 
 
 def test_it_is_in_db():
@@ -263,15 +260,12 @@ def test_the_same_sound_later_and_at_another_level_has_no_distance(gain):
     assert mcd(wav, later) == pytest.approx(0, abs=0.01)
 
 
-def test_speed_and_pitch_count_for_little_and_other_sounds_for_much():
+def test_speed_pitch_and_sample_rate_count_for_little_and_other_sounds_for_much():
     wav = sing()
     other = sing((EE, OO, PAUSE, ES, EE, AH, ES))
     assert mcd(wav, sing(stretch=1.3)) < 1
     assert mcd(wav, sing(pitch=1.1)) < 1
     assert mcd(wav, other) > 6
-
-
-def test_another_sample_rate_counts_for_little():
     vowels = (AH, PAUSE, EE, PAUSE, OO)
     assert mcd(sing(vowels), sing(vowels, rate=48000), rate=48000) < 0.5
 

@@ -146,8 +146,4 @@ def test_silence_less_than_a_second_and_nan_have_none():
     assert encode_speaker(np.zeros(2 * rate, dtype=np.float32), rate) is None
     assert encode_speaker(wav[:rate], rate) is None
     assert encode_speaker(np.full_like(wav, np.nan), rate) is None
-
-
-@pytest.mark.usefixtures("embedding")
-def test_the_voice_activity_detection_of_the_package_is_not_needed():
-    assert "webrtcvad" not in sys.modules
+    assert "webrtcvad" not in sys.modules  # the voice activity detection of the package
