@@ -101,13 +101,9 @@ class _EspeakVoice:
 
 
 def _voice(language: str) -> _EspeakVoice:
-    voices: dict[str, _EspeakVoice] = vars(_thread)
-    if language not in voices:
-        voices[language] = _open_voice(language)
-    return voices[language]
-
-
-def _open_voice(language: str) -> _EspeakVoice:
+    open_voices: dict[str, _EspeakVoice] = vars(_thread)
+    if language in open_voices:
+        return open_voices[language]
     try:
         import espeakng_loader
         from phonemizer.backend import EspeakBackend
@@ -135,7 +131,8 @@ def _open_voice(language: str) -> _EspeakVoice:
         words_mismatch="ignore",
         logger=logger,
     )
-    return _EspeakVoice(backend, Separator(phone="_", word=" ", syllable=""))
+    open_voices[language] = _EspeakVoice(backend, Separator(phone="_", word=" ", syllable=""))
+    return open_voices[language]
 
 
 def share_phones(
@@ -151,27 +148,23 @@ def share_phones(
         groups: Phones of the clause, in groups that need not be words.
         alone: Phones of each word in isolation.
     """
-    shared: list[Phones] = []
-    for (word, group), (last_word, last_group) in pairwise(_cuts(groups, alone)):
-        expected, heard = alone[word:last_word], groups[group:last_group]
-        plain = all(map(str.isalpha, words[word:last_word]))
-        shared += heard if plain and len(heard) == len(expected) else _share_gap(heard, expected)
-    return shared
-
-
-def _cuts(groups: Sequence[Phones], alone: Sequence[Phones]) -> list[tuple[int, int]]:
-    """Finds indices of words and of groups at which both can be cut, so that no part is empty."""
     bare_groups, bare_words = map(_without_stress, groups), map(_without_stress, alone)
     matcher = SequenceMatcher(None, [*bare_words], [*bare_groups], autojunk=False)
     blocks = matcher.get_matching_blocks()
+    # indices of words and of groups at which both can be cut
     cuts = {(b.a + offset, b.b + offset) for b in blocks for offset in range(b.size + 1)}
-    kept = [(len(alone), len(groups))]
+    kept = [(len(alone), len(groups))]  # so that no part is empty
     for cut in sorted(cuts, reverse=True):  # what lacks words or groups goes with what is before
         if cut[0] < kept[-1][0] and cut[1] < kept[-1][1]:
             kept.append(cut)
     while len(kept) > 1 and 0 in kept[-1]:
         kept.pop()
-    return [(0, 0), *reversed(kept)]
+    shared: list[Phones] = []
+    for (word, group), (last_word, last_group) in pairwise([(0, 0), *reversed(kept)]):
+        expected, heard = alone[word:last_word], groups[group:last_group]
+        plain = all(map(str.isalpha, words[word:last_word]))
+        shared += heard if plain and len(heard) == len(expected) else _share_gap(heard, expected)
+    return shared
 
 
 def _share_gap(groups: Sequence[Phones], alone: Sequence[Phones]) -> list[Phones]:

@@ -25,13 +25,7 @@ from processors.text.tokens import (
 )
 from utils.errors import InputError
 
-# what may be in braces; otherwise phones of ARPAbet
-_SETS = {
-    **dict.fromkeys(("espeak", "espeak_characters"), (is_ipa, "a phone of IPA")),
-    "letters": (letters.is_letter, "a letter"),
-}
 _WORD = "word"  # placeholder for inline phones when the text after them is normalised
-Phonemizer = Callable[[Sequence[str]], list[Pronunciation]]  # of the words of a clause
 
 
 class TextFrontend:
@@ -48,19 +42,21 @@ class TextFrontend:
         self, config: TextConfig, language: str, unknown: UnknownCharacters = "refuse"
     ) -> None:
         self.language = language
+        self._config = config
         self._unknown: UnknownCharacters = unknown
         self._symbols = config.phone_extractor if config.keeps_punctuation else ""
-        self._in_letters, self._ends_in_eos = config.in_letters, config.ends_in_eos
-        self._is_characters = config.is_characters
         self._phone_prefix = symbols.ARPABET_PREFIX if config.has_nvidia_symbols else ""
         self._has_classes = config.pauses == "classes" and not self._symbols
         self._is_english = config.normalizer == "english" and is_english(language)
-        arpabet = (is_arpabet, "a phone of ARPAbet")
-        self._is_phone, self._phone_kind = _SETS.get(config.phone_extractor, arpabet)
+        self._is_phone, self._phone_kind = is_arpabet, "a phone of ARPAbet"
+        if config.has_espeak:
+            self._is_phone, self._phone_kind = is_ipa, "a phone of IPA"
+        elif config.phone_extractor == "letters":
+            self._is_phone, self._phone_kind = letters.is_letter, "a letter"
         path = config.lexicon_path
         lexicon = read_lexicon(Path(path), self._is_phone) if path else {}
         self._own_words = frozenset(lexicon)
-        self._phonemize: Phonemizer
+        self._phonemize: Callable[[Sequence[str]], list[Pronunciation]]  # the words of a clause
         if config.has_espeak:
             self._phonemize = EspeakPhonemizer(language, lexicon, unknown)
         elif config.phone_extractor == "letters":
@@ -93,14 +89,14 @@ class TextFrontend:
             parts.append(self._read(part, is_first=not any(tokens for _, tokens in parts)))
         normalised = " ".join("".join(words for words, _ in parts).split())
         tokens = [token for _, tokens in parts for token in tokens]
-        unspoken = self.unspoken(text)
         normalised, tokens, marks = self._units(normalised, tokens)
         if not any(map(_is_spoken, tokens)):
             raise InputError(f"there is no word to say in {text[:80]!r}")
         units = [self._units(*part)[1] for part in parts] if len(parts) > 1 else []
         word_ends = accumulate(sum(map(_is_spoken, part)) for part in units)
         spoken = self._spoken(text, normalised, tokens)
-        return replace(spoken, unspoken=(*unspoken, *marks), word_ends=tuple(word_ends))
+        unspoken = (*self.unspoken(text), *marks)
+        return replace(spoken, unspoken=unspoken, word_ends=tuple(word_ends))
 
     def _read(self, text: str, *, is_first: bool) -> tuple[str, list[Token]]:
         """Reads a part of a text: the text in words, and its words, pauses and phones."""
@@ -128,7 +124,7 @@ class TextFrontend:
         """Converts these to words without hyphens, or symbols; returns also marks left out."""
         if self._symbols:
             return letters.read_symbols(text, self._symbols)
-        if self._in_letters:
+        if self._config.in_letters:
             tokens = [word for token in tokens for word in letters.split_words(token)]
         return text, merge_pauses(tokens), ()
 
@@ -190,7 +186,7 @@ class TextFrontend:
             spoken = next(said) if token.kind == "word" else Pronunciation(phones, in_lexicon=True)
             while spoken.is_joined and pairs[-1][0].text == symbols.WORD_BOUNDARY:
                 pairs.pop()
-            if self._is_characters:
+            if self._config.is_characters:
                 spoken = spoken._replace(phones=tuple("".join(spoken.phones)))
             pairs.append((token, spoken))
         return pairs
@@ -208,7 +204,7 @@ class TextFrontend:
                     has_marks = self._has_classes or self._symbols
                     phones.append(token.text if has_marks else symbols.SHORT_PAUSE)
                 continue
-            if follows_word and self._in_letters and not self._symbols:
+            if follows_word and self._config.in_letters and not self._symbols:
                 phones.append(symbols.WORD_BOUNDARY)
             start, end = len(phones), len(phones) + len(said.phones)
             if said.instead:
@@ -221,8 +217,8 @@ class TextFrontend:
             phones.append(symbols.FULL_STOP)
         if phones[-1] == symbols.SHORT_PAUSE:
             phones.pop()
-        phones += [symbols.END] * self._ends_in_eos
-        if self._is_characters:  # with a blank before, after and between all of them
+        phones += [symbols.END] * self._config.ends_in_eos
+        if self._config.is_characters:  # with a blank before, after and between all of them
             phones = [symbols.BLANK, *(name for phone in phones for name in (phone, symbols.BLANK))]
             words = [Word(word.text, 2 * word.start + 1, 2 * word.end) for word in words]
         spoken = SpokenText(text, normalised, tuple(phones), tuple(words), tuple(unknown))

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 from processors.text.espeak import is_ipa
 from processors.text.g2p import WITHOUT_SPACE, Phones, is_arpabet, lookup, pronounce, with_s
 from processors.text.letters import is_letter
+from processors.text.normalisation import alternatives
 from processors.text.symbols import ARPABET_OF_IPA, to_arpabet
 from processors.text.voice_phones import PhoneSet, is_vowel
 from utils.errors import InputError, control_characters
@@ -48,15 +49,9 @@ _CONSONANTS = {
     "wh": "W", "x": "K S", "y": "Y", "z": "Z", "zh": "ZH",
 }  # fmt: skip
 _LONGEST_SYLLABLE = 12  # letters; of "shsh..." the pattern tries all divisions
-
-
-def _longest_first(names: Iterable[str]) -> str:
-    return "|".join(sorted(names, key=len, reverse=True))
-
-
-_CONSONANT = re.compile(rf"(?!ye\b)(?:{_longest_first(_CONSONANTS)})")
+_CONSONANT = re.compile(rf"(?!ye\b)(?:{alternatives(_CONSONANTS)})")
 _SYLLABLE = re.compile(
-    rf"((?:{_CONSONANT.pattern})*)({_longest_first(_VOWELS)})((?:{_CONSONANT.pattern})*)"
+    rf"((?:{_CONSONANT.pattern})*)({alternatives(_VOWELS)})((?:{_CONSONANT.pattern})*)"
 )
 
 

@@ -11,6 +11,11 @@ def rule(pattern: str, say: Callable[[re.Match[str]], str] | str) -> Rule:
     return re.compile(pattern, re.ASCII), say
 
 
+def alternatives(words: Iterable[str]) -> str:
+    """Returns a pattern for any of these words, the longest first."""
+    return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
+
+
 def apply(rules: Iterable[Rule], text: str) -> str:
     """Applies rules in order."""
     for pattern, say in rules:

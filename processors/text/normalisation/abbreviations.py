@@ -7,19 +7,18 @@ from functools import partial
 from itertools import chain
 
 from processors.text.g2p import letter_name, lookup
-from processors.text.normalisation import apply, rule
+from processors.text.normalisation import alternatives, apply, rule
 from processors.text.normalisation.notation import CODED
 from processors.text.normalisation.numbers import digit_by_digit
 
 _TITLES = {  # before a name
     "mr": "Mister", "mrs": "Missus", "ms": "Miz", "messrs": "Messrs", "dr": "Doctor",
-    "prof": "Professor", "capt": "Captain", "cpt": "Captain", "col": "Colonel",
-    "gen": "General", "lt": "Lieutenant", "sgt": "Sergeant", "cpl": "Corporal", "maj": "Major",
-    "cmdr": "Commander", "adm": "Admiral", "rev": "Reverend", "hon": "Honorable",
-    "gov": "Governor", "sen": "Senator", "rep": "Representative", "pres": "President",
-    "supt": "Superintendent", "insp": "Inspector", "fr": "Father", "mme": "Madame",
-    "drs": "Doctors",
-    "mlle": "Mademoiselle", "mt": "Mount", "ft": "Fort", "st": "Saint", "ste": "Sainte",
+    "prof": "Professor", "capt": "Captain", "cpt": "Captain", "col": "Colonel", "gen": "General",
+    "lt": "Lieutenant", "sgt": "Sergeant", "cpl": "Corporal", "maj": "Major", "cmdr": "Commander",
+    "adm": "Admiral", "rev": "Reverend", "hon": "Honorable", "gov": "Governor", "sen": "Senator",
+    "rep": "Representative", "pres": "President", "supt": "Superintendent", "insp": "Inspector",
+    "fr": "Father", "mme": "Madame", "drs": "Doctors", "mlle": "Mademoiselle", "mt": "Mount",
+    "ft": "Fort", "st": "Saint", "ste": "Sainte",
 }  # fmt: skip
 _REFERENCES = {  # before a number
     "vol": "volume", "vols": "volumes", "ch": "chapter", "chap": "chapter", "fig": "figure",
@@ -30,9 +29,8 @@ _REFERENCES = {  # before a number
 }  # fmt: skip
 _NUMBERED = {"no": "number", "nos": "numbers", "v": "verse"}  # before figures only: "No. I won't."
 _STREETS = {  # after a name
-    "st": "Street", "ave": "Avenue", "blvd": "Boulevard", "rd": "Road", "dr": "Drive",
-    "ln": "Lane", "pl": "Place", "sq": "Square", "hwy": "Highway", "ct": "Court",
-    "pkwy": "Parkway",
+    "st": "Street", "ave": "Avenue", "blvd": "Boulevard", "rd": "Road", "dr": "Drive", "ln": "Lane",
+    "pl": "Place", "sq": "Square", "hwy": "Highway", "ct": "Court", "pkwy": "Parkway",
 }  # fmt: skip
 _ANYWHERE = {  # their full stop is kept if it also ends the text
     "etc": "etcetera", "inc": "Incorporated", "ltd": "Limited", "co": "Company",
@@ -128,10 +126,6 @@ def _one_of(table: dict[str, str]) -> str:
     return "|".join(f"[{word[0]}{word[0].upper()}]{word[1:]}" for word in words)
 
 
-def _capitals(table: dict[str, str]) -> str:
-    return "|".join(sorted((word.capitalize() for word in table), key=len, reverse=True))
-
-
 ABBREVIATIONS = (
     rule(r"\b[Ee]\.\s?g\.,?", "for example,"),
     rule(r"\b[Ii]\.\s?e\.,?", "that is,"),
@@ -139,13 +133,13 @@ ABBREVIATIONS = (
     rule(rf"\b({_one_of(_WITHIN)})\.", partial(_expanded, _WITHIN)),
     rule(r"(?<=\s)vs(?=\s)|(?<=[a-z]\s)v\.(?=\s[A-Z])", "versus"),
     rule(rf"\b({_one_of(_NUMBERED)})\.\s?(?=\d)", lambda m: _expanded(_NUMBERED, m) + " "),
-    rule(
-        rf"\b({_one_of(_REFERENCES)})\.\s?(?=\d|[IVXLC]+\b|[A-Z]\b)",
-        lambda m: _expanded(_REFERENCES, m) + " ",
-    ),
-    rule(rf"(?<=\s)({_capitals(_STREETS)})(?:\.|(?=,))(?!\s[A-Z][a-z])", _street),
+    rule(rf"\b({_one_of(_REFERENCES)})\.\s?(?=\d|[IVXLC]+\b|[A-Z]\b)",
+         lambda m: _expanded(_REFERENCES, m) + " "),
+    rule(rf"(?<=\s)({alternatives(map(str.capitalize, _STREETS))})(?:\.|(?=,))(?!\s[A-Z][a-z])",
+         _street),
     rule(rf"(?<=\s)(St|Ave|Blvd|Rd)\.(?=\s(?:{_OPENERS})\b)", _street),
-    rule(rf"\b({_capitals(_TITLES)})\.\s?(?=[A-Z'])", lambda m: _TITLES[m[1].lower()] + " "),
+    rule(rf"\b({alternatives(map(str.capitalize, _TITLES))})\.\s?(?=[A-Z'])",
+         lambda m: _TITLES[m[1].lower()] + " "),
     rule(r"\b(Mr|Mrs|Ms|Drs?|Messrs)(?:\.|(?=\s[A-Z]))", partial(_expanded, _TITLES)),
     rule(r"\b(MR|MRS|MS|DR)(?:\.\s?|\s)(?=[A-Z]{2})", lambda m: _TITLES[m[1].lower()] + " "),
     rule(r"\b(St)(?=\s[A-Z][a-z])", "Saint"),
@@ -157,13 +151,11 @@ ABBREVIATIONS = (
     rule(r"\bc/o\b", "care of"),
     rule(r"\band/or\b", "and or"),
     rule(r"\bPh\.\s?D\.", lambda m: "P H D" + _final_stop(m)),
-    rule(
-        r"(?<![\w.])((?:[A-Za-z]\.){2,}[A-Za-z]?)(?!\w)",
-        lambda m: " ".join(m[1].replace(".", "").upper()) + _final_stop(m),
-    ),
+    rule(r"(?<![\w.])((?:[A-Za-z]\.){2,}[A-Za-z]?)(?!\w)",
+         lambda m: " ".join(m[1].replace(".", "").upper()) + _final_stop(m)),
     rule(r"(?<![\w.'])[A-Z]\.(?:\s[A-Z]\.)+(?!\s?[A-Z][a-z])", _listed_letters),
     rule(r"(?<![\w.'])([A-Z])\.(?=\s?[A-Z])", _initial),
-)
+)  # fmt: skip
 
 
 def _spell(token: str) -> bool:
@@ -273,25 +265,16 @@ ADDRESSES = (
     rule(r"\b(?:https?|ftp)://(?P<address>[^\s<>\"]+)", _url),
     rule(r"\b(?P<address>www\.[^\s<>\"]+)", _url),
     rule(rf"(?<![@\w.])(?P<address>{_HOST}(?:/[^\s<>\"]*)?)", _url),
-    rule(
-        r"(?<![\w+./\\~@:$£€-])(?P<address>(?:[A-Za-z]:(?=\\)|~|\.{1,2}(?=/))?[\w+-]*"
-        r"(?:[./\\]\.?[\w+-]+)+[/\\]?)",
-        _file,
-    ),
+    rule(r"(?<![\w+./\\~@:$£€-])(?P<address>(?:[A-Za-z]:(?=\\)|~|\.{1,2}(?=/))?[\w+-]*"
+         r"(?:[./\\]\.?[\w+-]+)+[/\\]?)", _file),
     rule(r"(?<!\w)@(?P<address>\w*[A-Za-z]\w*)", lambda m: f"at {_address(m['address'])}"),
     rule(rf"\b((?i:{CODED}))\s#(?=\w*\d)", r"\1 number "),
     rule(r"(?<!\w)#(?P<address>\w*[A-Za-z]\w*)", lambda m: f"hashtag {_address(m['address'])}"),
-    rule(
-        r"(?<!\w)\+(?!\d+\.\d+\b(?![ .-]\d))(?=\d(?:[ .()-]{0,2}\d){7,14}\b)"
-        r"\d{1,3}(?:[ .-]?\(?\d{1,4}\)?){2,6}\b(?!,\d)",
-        _telephone,
-    ),
+    rule(r"(?<!\w)\+(?!\d+\.\d+\b(?![ .-]\d))(?=\d(?:[ .()-]{0,2}\d){7,14}\b)"
+         r"\d{1,3}(?:[ .-]?\(?\d{1,4}\)?){2,6}\b(?!,\d)", _telephone),
     rule(r"(?<![\w-])1-8\d\d-(?=[A-Z]{2})", lambda m: f"{_telephone(m)}, "),
     rule(r"(?<![\w-])(?:1[-. ])?(?:\(\d{3}\)\s?|\d{3}[-. ])\d{3}[-. ]\d{4}(?![\w-])", _telephone),
     rule(r"(?<![\w.,$£€-])[2-9]\d{2}-\d{4}(?![\w-])", _telephone),
-    rule(
-        r"(?<![\w.,$£€-])(?=0(?:[ -]?\d){8,10}(?![ -]?\d))0\d{2,4}(?:[ -]\d{2,4}){2,4}"
-        r"(?![\w-]|[.,:/]\d)",
-        _telephone,
-    ),
-)
+    rule(r"(?<![\w.,$£€-])(?=0(?:[ -]?\d){8,10}(?![ -]?\d))0\d{2,4}(?:[ -]\d{2,4}){2,4}"
+         r"(?![\w-]|[.,:/]\d)", _telephone),
+)  # fmt: skip

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from processors.text.normalisation import rule
+from processors.text.normalisation import alternatives, rule
 from processors.text.normalisation.numbers import (
     NUMBER,
     QUANTITIES,
@@ -18,10 +18,9 @@ _SYMBOLS_OF = {
     "micrometer": "μm, um", "mile": "mi", "yard": "yd, yds", "foot": "ft, ft.", "inch": "in.",
     "kilogram": "kg, kgs", "gram": "g", "milligram": "mg", "microgram": "μg, mcg",
     "pound": "lb, lbs, lb., lbs.", "ounce": "oz, oz.", "liter": "l, L", "milliliter": "ml, mL",
-    "teaspoon": "tsp, tsp.", "tablespoon": "tbsp, tbsp., Tbsp, Tbsp.",
-    "quart": "qt, qt., qts", "package": "pkg, pkg.",
-    "centiliter": "cl", "deciliter": "dl, dL", "gallon": "gal, gal.", "hectare": "ha",
-    "square kilometer": "km^2, km2", "square meter": "m^2, m2, sq m",
+    "teaspoon": "tsp, tsp.", "tablespoon": "tbsp, tbsp., Tbsp, Tbsp.", "quart": "qt, qt., qts",
+    "package": "pkg, pkg.", "centiliter": "cl", "deciliter": "dl, dL", "gallon": "gal, gal.",
+    "hectare": "ha", "square kilometer": "km^2, km2", "square meter": "m^2, m2, sq m",
     "square centimeter": "cm^2, cm2", "cubic meter": "m^3, m3", "cubic centimeter": "cm^3, cm3, cc",
     "square foot": "sq ft, sq. ft.", "square mile": "sq mi, sq. mi.",
     "second": "s, sec, sec., secs", "minute": "min, min., mins", "hour": "h, hr, hrs, hr., hrs.",
@@ -59,21 +58,18 @@ class _Currency(NamedTuple):
 
 
 _CURRENCIES_OF = {  # by their signs and codes
-    "$": _Currency("dollar", "dollars"),
+    "$": _Currency("dollar", "dollars"), "€ EUR": _Currency("euro", "euros"),
     "£ GBP": _Currency("pound", "pounds", "penny", "pence"),
-    "€ EUR": _Currency("euro", "euros"),
-    "¥ JPY": _Currency("yen", "yen", "sen", "sen"),
-    "₹ INR": _Currency("rupee", "rupees", "paisa", "paise"),
-    "₩": _Currency("won", "won"),
+    "¥ JPY": _Currency("yen", "yen", "sen", "sen"), "CNY": _Currency("yuan", "yuan"),
+    "₹ INR": _Currency("rupee", "rupees", "paisa", "paise"), "₩": _Currency("won", "won"),
     "₽": _Currency("ruble", "rubles", "kopeck", "kopecks"),
-    "CNY": _Currency("yuan", "yuan"),
     "CHF": _Currency("Swiss franc", "Swiss francs", "centime", "centimes"),
     "US$ USD": _Currency("US dollar", "US dollars"),
     "C$ CA$ CAD": _Currency("Canadian dollar", "Canadian dollars"),
     "A$ AU$ AUD": _Currency("Australian dollar", "Australian dollars"),
     "NZ$": _Currency("New Zealand dollar", "New Zealand dollars"),
     "HK$": _Currency("Hong Kong dollar", "Hong Kong dollars"),
-}
+}  # fmt: skip
 _CURRENCIES = {sign: name for signs, name in _CURRENCIES_OF.items() for sign in signs.split()}
 _MAGNITUDES = {
     "k": "thousand", "m": "million", "mn": "million", "mm": "million", "mio": "million",
@@ -132,13 +128,9 @@ PRICES = (
 )
 
 
-def _alternatives(symbols: list[str]) -> str:
-    return "|".join(re.escape(symbol) for symbol in sorted(symbols, key=len, reverse=True))
-
-
-_UNIT = _alternatives([symbol for symbol in _NAMES if symbol != "s"])
-_PER_UNIT = rf"(?:/(?P<per>{_alternatives([*_NAMES])}))?"
-_LONG = _alternatives([name for name in _NAMES if name.isalpha() and len(name) > 1])
+_UNIT = alternatives(symbol for symbol in _NAMES if symbol != "s")
+_PER_UNIT = rf"(?:/(?P<per>{alternatives(_NAMES)}))?"
+_LONG = alternatives(name for name in _NAMES if name.isalpha() and len(name) > 1)
 
 
 def _plural(name: str) -> str:
@@ -184,11 +176,8 @@ def _inches(match: re.Match[str]) -> str:
 
 
 UNITS = (
-    rule(  # 1,5 kg in Europe
-        r"(?<![\w.,])(0(?=,)|\d+(?=,\d\d?(?!\d))),"
-        rf"(?=\d+(?:\s?[-–]\s?\d+(?:,\d\d?)?)?\s?(?:{_UNIT})(?![\w^]|'\w))",
-        r"\1.",
-    ),
+    rule(r"(?<![\w.,])(0(?=,)|\d+(?=,\d\d?(?!\d))),"  # 1,5 kg in Europe
+         rf"(?=\d+(?:\s?[-–]\s?\d+(?:,\d\d?)?)?\s?(?:{_UNIT})(?![\w^]|'\w))", r"\1."),
     rule(r"(?<![\w'.])(\d{1,2})\s?ft\.?\s(\d{1,2})\s?in\b(?!\.)", _feet),
     rule(rf"(?<![\w.,/])({QUANTITIES})\s?({_UNIT}){_PER_UNIT}(?![\w^/]|'\w)", _measured),
     # "10s" is a decade
@@ -198,8 +187,6 @@ UNITS = (
     rule(r"(?<![\w'.])(\d{1,2})'\s?(\d{1,2}(?:\.5)?)(?:\"|'')?(?!\w)", _feet),
     rule(r"(?<![\w'.])(\d{1,3})'()(?=\s(?:tall|long|wide|high|deep|by|x)\b)", _feet),
     rule(r'(?<![\w.])(\d+(?:\.\d+)?|\d+/\d+|\d+ \d+/\d+)"(?!\w)', _inches),
-    rule(
-        r"(?<=[a-z])\s?/\s?(hour|hr|day|week|month|mo|year|yr|night|person|kg|lb|km|mile)\b",
-        lambda m: f" per {_PER.get(m[1], m[1])}",
-    ),
-)
+    rule(r"(?<=[a-z])\s?/\s?(hour|hr|day|week|month|mo|year|yr|night|person|kg|lb|km|mile)\b",
+         lambda m: f" per {_PER.get(m[1], m[1])}"),
+)  # fmt: skip
