@@ -31,8 +31,6 @@ from utils.files import new_folder, write_json
 from utils.logging import get_logger, progress
 from utils.parallel import run_chunks
 
-_log = get_logger(__name__)
-
 _CHUNK = 50  # utterances that a process works on at a time
 SplitOfId = dict[str, str]  # "train" or "valid", by id
 
@@ -42,8 +40,7 @@ def trim(wav: np.ndarray) -> np.ndarray:
     import librosa  # takes a second
 
     # TensorFlowTTS's values
-    trimmed, _ = librosa.effects.trim(wav, top_db=60.0, frame_length=2048, hop_length=512)
-    return np.asarray(trimmed)
+    return np.asarray(librosa.effects.trim(wav, top_db=60.0, frame_length=2048, hop_length=512)[0])
 
 
 def analyse(
@@ -96,10 +93,10 @@ def export_dump(
     split = split_of([utterance.id for utterance in utterances], test_size, seed)
     with new_folder(outdir) as folder:
         rejected = list(listing.rejected)
+        starts = range(0, len(utterances), _CHUNK)
+        chunks = {f"{n}": utterances[n : n + _CHUNK] for n in starts}
+        extract = partial(_extract, preprocess, folder, split)
         with progress(len(utterances), "features") as bar:
-            starts = range(0, len(utterances), _CHUNK)
-            chunks = {f"{n}": utterances[n : n + _CHUNK] for n in starts}
-            extract = partial(_extract, preprocess, folder, split)
             for done in run_chunks(extract, chunks, n_cpus, preprocess.backend):
                 rejected += [*done.result, *shards.crash_rejections(done.lost, "features")]
                 bar.advance(len(chunks[done.key]))
@@ -110,7 +107,7 @@ def export_dump(
             split.pop(rejection.id, None)
         _finish(folder, split, preprocess)
     counts = [list(split.values()).count(name) for name in layout.SPLITS]
-    _log.info("%d train, %d valid: %s", *counts, outdir)
+    get_logger(__name__).info("%d train, %d valid: %s", *counts, outdir)
 
 
 def split_of(ids: Sequence[str], test_size: float, seed: int) -> SplitOfId:
@@ -176,11 +173,10 @@ def _finish(folder: Path, split: SplitOfId, config: PreprocessConfig) -> None:
             values = np.load(file.path(folder, "train", id)).astype(np.float64)
             yield values if file == layout.RAW_MEL else values[values != 0][:, None]
 
-    files = (layout.RAW_MEL, layout.F0, layout.ENERGY)
-    stats = [mean_and_scale(partial(arrays, file)) for file in files]
-    for name, rows in zip((layout.STATS, layout.STATS_F0, layout.STATS_ENERGY), stats, strict=True):
-        write_array(folder / name, rows)
-    mean, scale = stats[0]
+    mean, scale = mean_and_scale(partial(arrays, layout.RAW_MEL))
+    write_array(folder / layout.STATS, np.stack([mean, scale]))
+    for name, file in ((layout.STATS_F0, layout.F0), (layout.STATS_ENERGY, layout.ENERGY)):
+        write_array(folder / name, mean_and_scale(partial(arrays, file)))
     symbols = layout.symbols()
     lengths = {"max_seq_length": 0, "max_mel_length": 0, "vocab_size": len(symbols)}
     for id, name in split.items():

@@ -32,7 +32,6 @@ from utils.errors import InputError
 from utils.files import read_json, size_and_time
 
 _READ = (layout.IDS, layout.RAW_MEL, layout.F0, layout.ENERGY, layout.WAV)
-_WAVS = "wavs"  # folder of the recordings in that of the dataset
 
 
 def import_dump(
@@ -58,7 +57,7 @@ def import_dump(
     utterances = [
         Utterance(
             id=id,
-            audio=(folder / _WAVS / f"{id}.wav").resolve(),
+            audio=(folder / "wavs" / f"{id}.wav").resolve(),
             text=_text(layout.IDS.path(dump, split_of[id], id)),
             speaker=corpus.speaker or dataset,
             language="en-us",

@@ -2,7 +2,7 @@
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import accumulate, pairwise
@@ -35,9 +35,8 @@ _ROUND = str.maketrans("{}", "()")
 _CONTEXT = 40  # characters before a sign, in a warning
 _SHORT_ITEM = 25  # characters: four or more shorter lines are a list, also in small letters
 _GOES_ON = re.compile(  # a line that goes on in the next one, as in a poem
-    r",|\b(?:of|that|the|is|and|or|an?|to|in|so|for|with|but|as|was|are|my|your)$|"
-    r"^(?:and|or|but|it|is|to|of|that)\b",
-    re.M,
+    r"(?m),|\b(?:of|that|the|is|and|or|an?|to|in|so|for|with|but|as|was|are|my|your)$|"
+    r"^(?:and|or|but|it|is|to|of|that)\b"
 )
 _NARROWEST = 40  # characters: prose is not wrapped at fewer, and most items of a list are shorter
 
@@ -95,18 +94,16 @@ class SentenceStream:
             return []
         if self._line_ends(sentences[-1]):
             self._text = ""
-        elif "\n" in self._text.strip() and len(sentences[-1].split()) < 2:
+            return sentences
+        if "\n" in self._text.strip() and len(sentences[-1].split()) < 2:
             return []  # whether a line is wrapped depends on the whole next word
-        else:
-            self._text = cut_parts([self._text], sentences)[-1][0][1]
-            del sentences[-1]
-        return sentences
+        self._text = cut_parts([self._text], sentences)[-1][0][1]
+        return sentences[:-1]
 
     def rest(self) -> list[str]:
         """Returns the sentences that are left at the end of the text."""
-        sentences = merge_wordless(split_sentences(self._text))
-        self._text = ""
-        return [*filter(has_word, sentences)]
+        text, self._text = self._text, ""
+        return [*filter(has_word, merge_wordless(split_sentences(text)))]
 
     def _line_ends(self, sentence: str) -> bool:
         line, end = self._text.rstrip(), self._text[len(self._text.rstrip()) :]
@@ -179,8 +176,7 @@ def _halve(units: Sequence[str], max_phones: int) -> list[Sequence[str]]:
     if total <= max_phones:
         return [units] if units else []
     if len(units) == 1:
-        (word,) = units
-        middle = len(word) // 2
+        word, middle = units[0], len(units[0]) // 2
         if "{" in word or middle == 0:
             return [units]
         return _halve([word[:middle]], max_phones) + _halve([word[middle:]], max_phones)
@@ -269,9 +265,8 @@ class TextReader:
             InputError: If the text has no word, or one that cannot be pronounced.
         """
         sentences = merge_wordless(split_sentences(text))
-        if not sentences:
-            shown = repr(text[:80]) if text.strip() else "the text"
-            raise InputError(f"there is no word in {shown}")
+        if not sentences:  # the text has blanks at most
+            raise InputError("there is no word in the text")
         clauses = [self.clauses([sentence], language) for sentence in sentences]
         return self.phones.fit([sentence for sentence in clauses if sentence])
 
@@ -333,11 +328,16 @@ class TextReader:
         return mix(spoken, self._p_arpabet) if spoken.word_phones else spoken
 
     def _with_dictionary(self, parts: Sequence[str], language: str) -> Sequence[str]:
+        def plain(braces: re.Match[str]) -> str:
+            phones = (braces[1] or "").partition("|")[0]
+            holds_phones = self._frontends[language].holds_phones(phones)
+            return braces[0] if holds_phones else braces[0].translate(_ROUND)
+
         if self._unknown != "refuse":
             if re.search(r"[$\\]", "".join(parts)) and is_english(language):
                 parts = [say_formulas(part) for part in parts]
-            holds_phones = self._frontends[language].holds_phones
-            parts = [_round_brackets(part, holds_phones) for part in parts]
+            # braces that hold no phones, as in "Dear {name}", become round brackets
+            parts = [re.sub(r"\{([^{}]*)\}|[{}]", plain, part) for part in parts]
         if self._dictionary is None:
             return parts
         voice = self._transcriber(language)
@@ -348,16 +348,6 @@ class TextReader:
         if self._config.phone_extractor == "letters":
             alphabet = "letters"
         return Transcriber(alphabet, is_english(language), self.phones.names)
-
-
-def _round_brackets(text: str, holds_phones: Callable[[str], bool]) -> str:
-    """Replaces braces that hold no phones, as in "Dear {name}", by round brackets."""
-
-    def plain(match: re.Match[str]) -> str:
-        holds = match[1] and holds_phones(match[1].partition("|")[0])
-        return match[0] if holds else match[0].translate(_ROUND)
-
-    return re.sub(r"\{([^{}]*)\}|[{}]", plain, text)
 
 
 def check_text(text: str) -> None:

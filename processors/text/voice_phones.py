@@ -39,7 +39,6 @@ _MANNERS = (  # degree of closure; whether nasal, lateral, sibilant; the sounds
 _HEIGHTS = ("iyɨʉɯu", "ɪʏᵻ..ʊ", "eøɘɵɤo", "..ə...", "ɛœɜɞʌɔ", "æ.ɐ...", "aɶä.ɑɒ")
 _SKIP = 25.0  # a segment without counterpart
 _SPLIT = 6  # for each phone more than one: it lasts longer
-_MARK = 1  # aspiration, tone and other marks that only one of two segments has
 _RANKS = {"1": 2, "ˈ": 2, "2": 1, "ˌ": 1}
 _UNKNOWN_RANK = 1.9  # of an ARPAbet vowel without a digit: next to that with 1, not equal to it
 _NASAL = "\u0303"  # a tilde: the vowel and an n, for a voice without nasal vowels
@@ -143,7 +142,7 @@ def _distance(sound: _Sound, other: _Sound) -> float:
         for column, counterpart in enumerate(other):
             features = zip(_WEIGHTS, segment[:-1], counterpart[:-1], strict=True)
             change = sum(weight * abs(a - b) for weight, a, b in features)
-            change += _MARK * len(segment.marks ^ counterpart.marks)
+            change += len(segment.marks ^ counterpart.marks)  # aspiration, tone and others: 1 each
             row.append(min(above[column] + change, above[column + 1] + _SKIP, row[-1] + _SKIP))
     return row[-1]
 
@@ -306,11 +305,10 @@ def nvidia_vocabulary(phone_extractor: str) -> Vocabulary:
     TensorFlowTTS's symbols for LJ Speech (149) are those of english_basic and `<eos>`:
     "tensorflowtts_english".
     """
+    marks_and_letters = map(symbols.mark_name, symbols.SYMBOL_SETS[phone_extractor])
     phones = (f"{symbols.ARPABET_PREFIX}{phone}" for phone in sorted(symbols.ARPABET))
     end = (symbols.END,) if phone_extractor == "tensorflowtts_english" else ()
-    return Vocabulary(
-        (symbols.PAD, *map(symbols.mark_name, symbols.SYMBOL_SETS[phone_extractor]), *phones, *end)
-    )
+    return Vocabulary((symbols.PAD, *marks_and_letters, *phones, *end))
 
 
 def espeak_characters_vocabulary() -> Vocabulary:
@@ -327,5 +325,5 @@ def model_vocabulary(text: TextConfig, phones: Iterable[str]) -> Vocabulary:
     if text.has_nvidia_symbols:
         return nvidia_vocabulary(text.phone_extractor)
     names = {*phones, symbols.WORD_BOUNDARY} if text.in_letters else {*phones}
-    has_lexicon = text.phone_extractor not in ("espeak", "letters")
-    return vocabulary_of(names, symbols.MARKS + symbols.ARPABET if has_lexicon else symbols.MARKS)
+    lexicon = () if text.phone_extractor in ("espeak", "letters") else symbols.ARPABET
+    return vocabulary_of(names, symbols.MARKS + lexicon)

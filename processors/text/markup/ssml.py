@@ -72,15 +72,14 @@ def read_ssml(text: Ssml, voice: SsmlVoice) -> list[list[TextRun]]:
     if (n := len(source)) > MAX_CHARACTERS:
         raise InputError(f"the SSML has {n} characters; at most {MAX_CHARACTERS} are read")
     if doctype := re.search("<!doctype", source, re.IGNORECASE):  # it could declare entities
-        fault = "a document type (DOCTYPE) is not allowed; remove it"
-        raise InputError(f"{_position(doctype)}: {fault}")
+        position = _position(doctype)
+        raise InputError(f"{position}: a document type (DOCTYPE) is not allowed; remove it")
     fault = ""
     try:
         expat.ParserCreate().Parse(source, True)
     except expat.ExpatError as error:
-        reason = expat.ErrorString(error.code)
         position = f"line {error.lineno}, column {error.offset + 1}"
-        fault = f"{position}: not well-formed SSML: {reason}"
+        fault = f"{position}: not well-formed SSML: {expat.ErrorString(error.code)}"
         if text.strict:
             raise InputError(fault) from error
     reader = _Reader(voice, strict=text.strict, is_well_formed=not fault)
@@ -229,8 +228,8 @@ class _Reader(HTMLParser):
                     value = value or ""
                     attributes[key] = value if self._is_well_formed else value.removesuffix("/")
                 elif not _IGNORED.fullmatch(key):
-                    listed = ", ".join(names) or "none"
-                    self._tolerate(f"unknown attribute {key} of <{tag}> (known: {listed})")
+                    known = ", ".join(names)
+                    self._tolerate(f"unknown attribute {key} of <{tag}> (known: {known})")
             try:
                 element = self._styled(unread._replace(name=tag, attributes=attributes))
             except InputError as error:
