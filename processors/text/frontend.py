@@ -18,7 +18,7 @@ from processors.text.tokens import (
     clean_characters,
     inline_phones,
     is_sign,
-    is_word,
+    kind_of,
     merge_pauses,
     split_inline,
     tokenize,
@@ -140,9 +140,10 @@ class TextFrontend:
 
     def _reads(self, sign: str) -> bool:
         """Tells whether the phonemizer gets a sign; the one of the lexicon refuses it by name."""
+        is_word = kind_of(sign) == "word"
         if isinstance(self._phonemize, EspeakPhonemizer):
-            return is_word(sign) and self._phonemize.reads(sign)
-        return is_word(sign) and isinstance(self._phonemize, LexiconPhonemizer)
+            return is_word and self._phonemize.reads(sign)
+        return is_word and isinstance(self._phonemize, LexiconPhonemizer)
 
     def unspoken(self, text: str) -> tuple[str, ...]:
         """Returns the signs and letters of a text that are left out, each once."""

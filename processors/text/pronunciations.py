@@ -19,7 +19,6 @@ from processors.text.voice_phones import PhoneSet, is_vowel
 from utils.errors import InputError, control_characters
 from utils.files import read_text
 
-ALPHABETS = ("ipa", "arpabet")
 Alphabet = Literal["ipa", "arpabet", "letters"]  # of a voice
 _STRESSES = "ˈˌ"
 _IGNORED = " .‿|"  # boundaries of syllables
@@ -222,12 +221,11 @@ class Transcriber:
     def _transcribed(self, written: str) -> Phones:
         """Converts IPA or ARPAbet."""
         phones: Phones = tuple(written.split())
+        in_ipa = self.alphabet == "ipa"
         if self.alphabet == "letters":
             if wrong := [phone for phone in phones if not is_letter(phone)]:
                 raise InputError(f"{wrong[0]!r} is no letter, and this voice reads letters")
-            return phones
-        in_ipa = self.alphabet == "ipa"
-        if not (in_ipa and self.known_phones.issuperset(phones)):
+        elif not (in_ipa and self.known_phones.issuperset(phones)):
             alphabet = "arpabet" if written.isupper() else "ipa"
             phones = phones_of(written, alphabet, in_ipa=in_ipa, known=self.known_phones)
             if wrong := [phone for phone in phones if in_ipa and not is_ipa(phone)]:
@@ -265,8 +263,8 @@ def _sounds(syllable: str) -> list[str]:
 
 def phones_of(pronunciation: str, alphabet: str, *, in_ipa: bool, known: Collection[str]) -> Phones:
     """Reads phones of a voice, IPA or ARPAbet (with spaces), of an alphabet."""
-    if alphabet.removeprefix("x-") not in ALPHABETS:
-        raise InputError(f"alphabet: {alphabet[:40]!r}; expected {', '.join(ALPHABETS)}")
+    if alphabet.removeprefix("x-") not in ("ipa", "arpabet"):
+        raise InputError(f"alphabet: {alphabet[:40]!r}; expected ipa, arpabet")
     if alphabet != "ipa":
         phones = tuple(pronunciation.split())
         wrong = [phone[:10] for phone in phones if not is_arpabet(phone)]
