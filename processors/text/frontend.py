@@ -153,9 +153,8 @@ class TextFrontend:
         named = dict.fromkeys(name_signs(clean_characters(plain), self.language))
         if not self._is_english:
             return tuple(char for char in named if is_sign(char) and not self._reads(char))
-        unknown = self._unknown
         signs = () if self._symbols else (c for c in named if is_sign(c) and not has_name(c))
-        others = (c for c in named if unknown != "refuse" and left_out(c, unknown))
+        others = (c for c in named if self._unknown != "refuse" and left_out(c, self._unknown))
         return (*signs, *others)
 
     def holds_phones(self, inline: str) -> bool:

@@ -4,7 +4,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -178,8 +177,7 @@ def _entry(word: str, said: str, place: str, *, keeps_case: bool) -> Entry:
     return Entry(word, said, place, keeps_case)
 
 
-@dataclass(frozen=True)
-class Transcriber:
+class Transcriber(NamedTuple):
     """Writes pronunciations as a voice reads them."""
 
     alphabet: Alphabet
@@ -187,11 +185,7 @@ class Transcriber:
     known_phones: frozenset[str]
 
     def written(self, entry: Entry, shown: str, ending: str = "") -> str:
-        """Returns what is said, with phones in braces; there, `|shown` names the word.
-
-        Args:
-            ending: 's, or nothing.
-        """
+        """Returns what is said, with an ending 's: phones in braces, with `|shown` for the word."""
         try:
             is_one = _RESPELLED.fullmatch(entry.said)
             if is_one and (phones := self._phones(entry.said)):
