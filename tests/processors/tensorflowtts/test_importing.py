@@ -12,17 +12,10 @@ from processors.extraction.features import FeatureError
 from processors.extraction.fingerprint import check_made_with
 from processors.tensorflowtts import layout
 from processors.tensorflowtts.importing import checked_durations, import_dump
-from tests.processors.small_corpus import copy_corpus
-from tests.processors.tensorflowtts.dumps import IDS, add_durations, dump_config, export, hashes
+from tests.processors.tensorflowtts.dumps import IDS, add_durations, dump_config, hashes
 from utils.arrays import write_array
 from utils.errors import InputError
 from utils.files import read_json, read_jsonl, write_json
-
-
-@pytest.fixture(scope="module")
-def original(tmp_path_factory):
-    place = tmp_path_factory.mktemp("original")
-    return export(copy_corpus(place / "LJSpeech", IDS), place / "dump")
 
 
 @pytest.fixture
@@ -151,12 +144,9 @@ def test_ids_of_no_symbol_are_named(dump, tmp_path):
         ([1.5, 1.5, 3], "whole numbers"),
     ],
 )
-def test_impossible_durations_are_refused(values, message):
+def test_impossible_durations_are_refused_and_a_missing_eos_lasts_no_frame(values, message):
     with pytest.raises(FeatureError, match=message):
         checked_durations(np.array(values), n_tokens=3, n_frames=6)
-
-
-def test_a_missing_eos_lasts_no_frame():
     assert checked_durations(np.array([4, 2]), n_tokens=3, n_frames=6).tolist() == [4, 2, 0]
 
 
