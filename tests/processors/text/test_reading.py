@@ -6,13 +6,8 @@ from itertools import pairwise
 import pytest
 
 from config.text import TextConfig
-from processors.text.reading import (
-    SentenceStream,
-    TextReader,
-    merge_wordless,
-    split_long,
-    split_sentences,
-)
+from processors.text import reading
+from processors.text.reading import SentenceStream, TextReader, split_long, split_sentences
 from processors.text.voice_phones import VoicePhones, model_vocabulary
 from utils.errors import InputError
 
@@ -86,7 +81,7 @@ def test_wrapped_prose_is_not_broken_within_a_sentence(width):
     ],
 )
 def test_a_text_that_comes_in_parts_has_the_sentences_of_the_whole(text):
-    expected = merge_wordless(split_sentences(text))
+    expected = reading.merge_wordless(split_sentences(text))
     for parts in (text, re.findall(r"\s*\S+", text), [text[:50], text[50:]], [text]):
         assert [*SentenceStream().of(parts)] == expected
 
@@ -109,7 +104,7 @@ def test_a_sentence_is_complete_when_the_next_begins_or_its_line_ends():
 def test_nothing_is_lost_by_splitting():
     generator = random.Random(0)
     pieces = ["word", "Mr.", "U.S.", "no.", "...", "5.", "I.", "\n\n", *'.!?。")']
-    for _ in range(500):
+    for _ in range(300):
         text = "".join(generator.choice(pieces) + generator.choice(["", " "]) for _ in range(12))
         assert "".join("".join(split_sentences(text)).split()) == "".join(text.split())
 
@@ -135,10 +130,9 @@ def test_long_sentences_are_cut_at_clauses_and_long_words_anywhere(sentence, max
 
 def test_chunks_fit_are_even_and_lose_nothing():
     generator = random.Random(1)
-    for _ in range(100):
-        words = [
-            "x" * generator.randint(1, 9) + generator.choice(["", "", "", ","]) for _ in range(120)
-        ]
+    for _ in range(50):
+        lengths = [generator.randint(1, 9) for _ in range(120)]
+        words = ["x" * n + generator.choice(["", "", "", ","]) for n in lengths]
         chunks = split_long(" ".join(words), 80)
         assert " ".join(chunks) == " ".join(words)
         n_letters = [sum(map(str.isalpha, chunk)) for chunk in chunks]
@@ -187,10 +181,10 @@ def test_a_word_of_hundreds_of_letters_is_several_passages():
     assert max(len(clause.phones) for clause in inner) < 100
 
 
-@pytest.mark.parametrize(("p_arpabet", "cat"), [(0.0, "c a t"), (1.0, "K AE1 T")])
-def test_words_that_can_be_mixed_are_in_letters_or_phones(p_arpabet, cat):
-    ((clause,),) = reader(60, p_arpabet, phone_extractor="mixed")("The cat.", "en-us")
-    assert " ".join(clause.phones) == f"<sil> t h e <space> {cat} <.>"
+def test_words_that_can_be_mixed_are_in_letters_or_phones():
+    for p_arpabet, cat in ((0.0, "c a t"), (1.0, "K AE1 T")):
+        ((clause,),) = reader(60, p_arpabet, phone_extractor="mixed")("The cat.", "en-us")
+        assert " ".join(clause.phones) == f"<sil> t h e <space> {cat} <.>"
 
 
 def words_in(sentences) -> list[str]:
@@ -219,27 +213,26 @@ def test_letters_that_are_skipped_are_named_once_with_their_place(caplog):
 
 
 @pytest.mark.parametrize(("unknown", "letters"), [("speak", "jae"), ("skip", "e")])
-def test_a_voice_of_letters_says_those_of_other_scripts_by_latin_ones(unknown, letters):
+def test_letters_of_scripts_that_a_voice_or_espeak_cannot_read_become_latin(unknown, letters):
     read = reader(unknown=unknown, phone_extractor="letters", normalizer="none")
     ((clause,),) = read("ჯაe", "de")
     assert "".join(clause.phones[1:-1]) == letters
-
-
-def test_a_script_that_espeak_cannot_read_is_transliterated():
-    read = reader(unknown="speak", phone_extractor="espeak", normalizer="none")
-    ((clause,),) = read("das ꦗꦮ", "de")
+    # espeak-ng cannot read Javanese
+    ((clause,),) = reader(unknown="speak", phone_extractor="espeak")("das ꦗꦮ", "de")
     assert [word.text for word in clause.words] == ["das", "ꦗꦮ"]
     assert clause.words[1].end > clause.words[1].start
 
 
 def test_braces_that_hold_no_phones_are_round_brackets():
     read = reader(unknown="speak")
-    for text, plain in [
-        ("Dear {name}, hi.", "Dear (name), hi."),
-        ("Use ${HOME} now {}.", "Use $(HOME) now ()."),
-        ("It is {A, B} or {{x.y}}.", "It is (A, B) or ((x.y))."),
-        ("An open { is here.", "An open ( is here."),
-    ]:
+    texts = (
+        "Dear {name}, hi.",
+        "Use ${HOME} {}.",
+        "It is {A, B} or {{x.y}}.",
+        "An open { is it.",
+    )
+    for text in texts:
+        plain = text.replace("{", "(").replace("}", ")")
         ((spoken,),), ((expected,),) = (read(source, "en-us") for source in (text, plain))
         assert (spoken.text, spoken.phones) == (text, expected.phones)
     assert words_in(read("Say {T UW1}.", "en-us"))[1] == "T UW1"
