@@ -28,13 +28,12 @@ def shown(block) -> str:
 @pytest.mark.parametrize(
     ("content", "blocks"),
     [
-        ("Hello &amp; <![CDATA[bye]]>.", ["Hello & bye."]),
-        ("One\n\n  line", ["One line"]),
+        ("Hello &amp; <![CDATA[bye]]>.", ["Hello & bye."]), ("One\n\n  line", ["One line"]),
         (" <s>a</s> <s>b</s> c", ["a", "b", " c"]),
         ("<p>a</p><p>b</p>c", ["a", "0.75 s|b", "0.75 s|c"]),
         ("<p>a</p><break time='1s'/><p>b</p>", ["a", "1 s", "b"]),
     ],
-)
+)  # fmt: skip
 def test_text_is_one_run_and_sentences_of_p_and_s_are_their_own(content, blocks):
     assert [*map(shown, read(content))] == blocks
 
@@ -50,14 +49,17 @@ def test_each_element_gives_its_runs():
     assert [run.shown for run in runs[4:]] == ["W3's", "oy", "12", None, None]
     assert [run.mark for run in runs if run.mark] == ["m"]
     assert [run.language for run in runs if run.language] == ["de-DE"]
+    # an alias starts a sentence as what it stands for would
+    w3, eg = '<sub alias="world wide">W3</sub>', '<sub alias="for example">e.g.</sub>'
+    (runs,) = read(f"So. {w3} so. <break/>{w3} so {w3} so. {eg}")
+    spoken = [run.text for run in runs if run.shown]
+    assert spoken == ["World wide", "World wide", "world wide", "for example"]
 
 
 def test_a_language_is_met_by_the_nearest_of_the_voice():
     voice = VOICE._replace(languages={"de", "en-us", "en-gb", "pt", "pt-br"})
-    spoken = "".join(
-        f'<lang xml:lang="{tag}">{tag}</lang>' for tag in ("de-DE", "en", "en-GB", "pt-PT", "pt-BR")
-    )
-    (runs,) = read(spoken, voice)
+    tags = ("de-DE", "en", "en-GB", "pt-PT", "pt-BR")
+    (runs,) = read("".join(f'<lang xml:lang="{tag}">{tag}</lang>' for tag in tags), voice)
     assert [run.language for run in runs] == ["de", None, "en-gb", "pt", "pt-br"]
     with pytest.raises(InputError, match="language 'en-AU': this voice speaks"):
         read('<lang xml:lang="en-AU">a</lang>', voice)
@@ -65,13 +67,6 @@ def test_a_language_is_met_by_the_nearest_of_the_voice():
     blocks = read('<p xml:lang="de"><s>ja</s><s xml:lang="en">no</s></p>a')
     spoken = [(block[-1].text, block[-1].language) for block in blocks]
     assert spoken == [("ja", "de"), ("no", None), ("a", None)]
-
-
-def test_an_alias_starts_a_sentence_as_what_it_stands_for_would():
-    w3, eg = '<sub alias="world wide">W3</sub>', '<sub alias="for example">e.g.</sub>'
-    (runs,) = read(f"So. {w3} so. <break/>{w3} so {w3} so. {eg}")
-    spoken = [run.text for run in runs if run.shown]
-    assert spoken == ["World wide", "World wide", "world wide", "for example"]
 
 
 def test_nested_prosody_and_emphasis_multiply():
@@ -106,8 +101,7 @@ def test_the_attributes_of_real_documents_are_allowed():
     ("content", "message"),
     [
         ("<p>a", "line 1, column 14: not well-formed SSML: mismatched tag"),
-        ("a & b", "not well-formed"),
-        ("&nbsp;", "not well-formed SSML: undefined entity"),
+        ("a & b", "not well-formed"), ("&nbsp;", "not well-formed SSML: undefined entity"),
         ("<speak>a</speak>", "line 1, column 8: <speak>; the root of the document"),
         ("<sub alias='x'><p>a</p></sub>", "<p> in <sub>, which holds no elements"),
         ("<break>a</break>", "text in <break>, which is empty"),
@@ -117,15 +111,12 @@ def test_the_attributes_of_real_documents_are_allowed():
         ("<phoneme ph='a'/>", "nothing is in <phoneme>"),
         ("<prosody rate='0%'>a</prosody>", "rate: '0%'; expected"),
         ("<prosody rate='1000%'><prosody rate='200%'>a</prosody></prosody>", "more than 10 times"),
-        (
-            "<prosody volume='+10dB'>" * 3 + "</prosody>" * 3,
-            "column 56: <prosody>: rate or pitch ch",
-        ),
+        ("<prosody volume='+10dB'>" * 3 + "</prosody>" * 3, "56: <prosody>: rate or pitch ch"),
         ("<break time='10s'/>" * 361, "column 6848: the breaks last more than 1 h in all"),
         ("<lang xml:lang='fr'>a</lang>", "language 'fr': this voice speaks de, en-us"),
         (f"{'<p>' * 32}{'</p>' * 32}", "column 101: elements are nested more than 32 deep"),
     ],
-)
+)  # fmt: skip
 def test_wrong_documents_are_refused_at_their_place(content, message):
     with pytest.raises(InputError, match=r"^line 1, column \d+: ") as caught:
         read(content)
@@ -252,9 +243,9 @@ def test_long_documents_are_refused_at_once_and_the_longest_is_read_in_time():
     with pytest.raises(InputError, match="at most 1000000 are read"):
         read("a" * MAX_CHARACTERS)
     start = time.process_time()
-    assert len(read("<p>a</p>" * 10_000)) == 10_000
-    assert len(read("a<break time='1ms'/>" * 10_000)[0]) == 20_000
-    assert time.process_time() - start < 5
+    assert len(read("<p>a</p>" * 5000)) == 5000
+    assert len(read("a<break time='1ms'/>" * 5000)[0]) == 10_000
+    assert time.process_time() - start < 2.5
 
 
 def test_the_documentation_lists_the_elements():
