@@ -93,8 +93,7 @@ def export_dump(
     split = split_of([utterance.id for utterance in utterances], test_size, seed)
     with new_folder(outdir) as folder:
         rejected = list(listing.rejected)
-        starts = range(0, len(utterances), _CHUNK)
-        chunks = {f"{n}": utterances[n : n + _CHUNK] for n in starts}
+        chunks = {f"{n}": utterances[n : n + _CHUNK] for n in range(0, len(utterances), _CHUNK)}
         extract = partial(_extract, preprocess, folder, split)
         with progress(len(utterances), "features") as bar:
             for done in run_chunks(extract, chunks, n_cpus, preprocess.backend):
@@ -124,11 +123,7 @@ def split_of(ids: Sequence[str], test_size: float, seed: int) -> SplitOfId:
 
 
 def _extract(
-    config: PreprocessConfig,
-    folder: Path,
-    split: SplitOfId,
-    _name: str,
-    utterances: list[Utterance],
+    config: PreprocessConfig, folder: Path, split: SplitOfId, _key: str, utterances: list[Utterance]
 ) -> list[Rejection]:
     """Writes the arrays of some utterances, and returns those that cannot be used."""
     extractor = shards.once_per_process(partial(_Extractor, config), repr(config))

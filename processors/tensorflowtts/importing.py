@@ -51,7 +51,7 @@ def import_dump(
     if both := sorted({*train} & {*valid}):
         raise InputError(f"{dump}: in train and in valid: {', '.join(both[:5])}")
     split_of = dict.fromkeys(train, "train") | dict.fromkeys(valid, "valid")
-    durations = _find_durations(dump, durations_in, split_of) if preprocess.has_aligner else None
+    durations = _find_durations(dump, durations_in, {*split_of}) if preprocess.has_aligner else None
     corpus = preprocess.corpus_of(dataset)
     folder = processed_folder(preprocess, dataset)
     utterances = [
@@ -179,16 +179,14 @@ def _read_ids(path: Path) -> list[str]:
     return sorted(ids.tolist())
 
 
-def _find_durations(
-    dump: Path, source: Path | None, split_of: dict[str, str]
-) -> dict[str, list[Path]]:
+def _find_durations(dump: Path, source: Path | None, ids: set[str]) -> dict[str, list[Path]]:
     """Returns files of durations by id, in whichever split they are."""
     roots = [source or dump / name / layout.DURATIONS.folder for name in layout.SPLITS]
     end = f"-{layout.DURATIONS.end}.npy"
     files: dict[str, list[Path]] = {}
     for path in sorted({path for root in roots for path in root.rglob(f"*{end}")}):
         files.setdefault(path.name.removesuffix(end), []).append(path)
-    if not files.keys() & split_of.keys():
+    if not files.keys() & ids:
         remedy = "give their folder by --durations, or set preprocess.aligner to learned"
         raise InputError(f"{source or dump}: no durations of its utterances; {remedy}")
     return files

@@ -22,7 +22,6 @@ from processors.text.normalisation.foreign import transliterated
 from utils.errors import InputError
 
 INSTALL: Final = "pip install 'phonemizer>=3.4' espeakng-loader"
-_CACHED_WORDS = 65536  # per thread and language
 _thread = threading.local()
 _VOWELS = frozenset("aeiouyæøœɐɑɒɔəɘɚɛɜɝɞɤɨɪɯɵɶʉʊʌʏᵻ")
 _INSERTED = 0.8  # less than 1.2 for a vowel and a consonant, which seldom correspond
@@ -90,7 +89,7 @@ class _EspeakVoice:
         self._backend = backend
         self._separator = separator
         # the phones of a word in isolation
-        self.alone = lru_cache(_CACHED_WORDS)(lambda word: tuple(chain(*self.groups(word))))
+        self.alone = lru_cache(65536)(lambda word: tuple(chain(*self.groups(word))))
 
     def groups(self, text: str) -> list[Phones]:
         """Reads a text as phones, grouped as espeak groups them."""

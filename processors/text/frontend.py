@@ -95,8 +95,7 @@ class TextFrontend:
         units = [self._units(*part)[1] for part in parts] if len(parts) > 1 else []
         word_ends = accumulate(sum(map(_is_spoken, part)) for part in units)
         spoken = self._spoken(text, normalised, tokens)
-        unspoken = (*self.unspoken(text), *marks)
-        return replace(spoken, unspoken=unspoken, word_ends=tuple(word_ends))
+        return replace(spoken, unspoken=(*self.unspoken(text), *marks), word_ends=tuple(word_ends))
 
     def _read(self, text: str, *, is_first: bool) -> tuple[str, list[Token]]:
         """Reads a part of a text: the text in words, and its words, pauses and phones."""
@@ -106,8 +105,7 @@ class TextFrontend:
             if inline:
                 token = inline_phones(piece)
                 if wrong := [name for name in token.text.split() if not self._is_phone(name)]:
-                    fault = f"'{wrong[0]}' in {{{token.text}}} is not {self._phone_kind}"
-                    raise InputError(fault)
+                    raise InputError(f"'{wrong[0]}' in {{{token.text}}} is not {self._phone_kind}")
                 is_word = token.shown and not self._symbols
                 normalised += f" {token.shown}" if is_word else f" {{{piece}}}"
                 tokens.append(token)

@@ -25,7 +25,6 @@ from utils.errors import InputError
 CMUDICT_PATH = Path(__file__).with_name("data") / "cmudict.txt"
 LETTERS = "'abcdefghijklmnopqrstuvwxyz"
 _ARPABET = frozenset(ARPABET)
-_SIBILANTS = ("S", "Z", "SH", "ZH", "CH", "JH")
 _VOICELESS = ("P", "T", "K", "F", "TH")
 Phones = tuple[str, ...]
 
@@ -200,7 +199,7 @@ def _verb_stems(stem: str) -> list[str]:
 
 def with_s(phones: Phones) -> Phones:
     """Adds the ending s to ARPAbet."""
-    if phones[-1] in _SIBILANTS:
+    if phones[-1] in ("S", "Z", "SH", "ZH", "CH", "JH"):  # sibilants
         return (*phones, "IH0", "Z")
     return (*phones, "S" if phones[-1] in _VOICELESS else "Z")
 

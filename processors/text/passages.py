@@ -9,7 +9,6 @@ from typing import NamedTuple
 from processors.records import SpokenText, Word
 from processors.text import reading
 from processors.text.symbols import SILENCE
-from processors.text.voice_phones import is_stressed
 from utils.errors import InputError
 from utils.logging import get_logger
 
@@ -69,7 +68,8 @@ def with_rise(passage: Passage, semitones: float) -> Passage:
     if not (spoken.words and passage.pitch is None and rises(spoken.normalized)):
         return passage
     _, first, end = spoken.words[-1]
-    stressed = [i for i in range(first, end) if is_stressed(spoken.phones[i])]
+    # primary stress of the IPA or ARPAbet
+    stressed = [i for i in range(first, end) if re.search("^ˈ|1$", spoken.phones[i])]
     start = (stressed or [first])[-1]
     prosody = [*(passage.prosody or [PLAIN] * len(spoken.phones))]
     for i in range(start, len(prosody)):
@@ -217,8 +217,7 @@ def _clauses(reader: reading.TextReader, runs: Sequence[TextRun], language: str)
         if spoken:
             items += part[:1] if part[0].break_s is not None else []
             clauses = reader.clauses([run.text for run in part], spoken[0].language or language)
-            rows = cut_runs(part, [clause.text for clause in clauses])
-            items += zip(clauses, rows, strict=True)
+            items += zip(clauses, cut_runs(part, [clause.text for clause in clauses]), strict=True)
         else:
             items += [run for run in part if run.break_s is not None or run.mark]
     linked = iter(reader.link([item[0] for item in items if not isinstance(item, TextRun)]))

@@ -20,7 +20,6 @@ from utils.files import read_text
 
 Alphabet = Literal["ipa", "arpabet", "letters"]  # of a voice
 _STRESSES = "ˈˌ"
-_IGNORED = " .‿|"  # boundaries of syllables
 _TIE = "\u0361"
 _phone_set = lru_cache(8)(PhoneSet)
 
@@ -187,8 +186,7 @@ class Transcriber(NamedTuple):
     def written(self, entry: Entry, shown: str, ending: str = "") -> str:
         """Returns what is said, with an ending 's: phones in braces, with `|shown` for the word."""
         try:
-            is_one = _RESPELLED.fullmatch(entry.said)
-            if is_one and (phones := self._phones(entry.said)):
+            if _RESPELLED.fullmatch(entry.said) and (phones := self._phones(entry.said)):
                 return f"{{{' '.join(self._with_s(phones) if ending else phones)}|{shown}{ending}}}"
             return _RESPELLED.sub(self._part, entry.said) + ending
         except InputError as error:
@@ -297,6 +295,6 @@ def _split(text: str, symbols: Collection[str]) -> Phones:
         elif stress and is_vowel(symbol):
             phones.append(stress + symbol)
             stress = ""
-        elif symbol not in _IGNORED:
+        elif symbol not in " .‿|":  # boundaries of syllables
             phones.append(symbol)
     return tuple(phones)

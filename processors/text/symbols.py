@@ -23,17 +23,13 @@ APOSTROPHE = "'"  # a letter
 OTHER_PUNCTUATION = ("<->", '<">', "<(>", "<)>", "<:>", "<;>")
 END = "<eos>"  # the last symbol of a text in TensorFlowTTS
 BLANK = PAD  # between all symbols in texts of `espeak_characters`, inside words too
-# punctuation that only these texts distinguish
-_TYPOGRAPHIC = ("<¡>", "<¿>", "<—>", "<…>", "<«>", "<»>", "<“>", "<”>")
-# All that is in a sequence between words.
+# All that is in a sequence between words; the last line in `espeak_characters` alone.
 PAUSES = (
-    SILENCE, SHORT_PAUSE, *PUNCTUATION_PAUSES, WORD_BOUNDARY, *OTHER_PUNCTUATION, *_TYPOGRAPHIC,
-    END, BLANK,
+    SILENCE, SHORT_PAUSE, *PUNCTUATION_PAUSES, WORD_BOUNDARY, *OTHER_PUNCTUATION, END,
+    BLANK, "<¡>", "<¿>", "<—>", "<…>", "<«>", "<»>", "<“>", "<”>",
 )  # fmt: skip
 
-VOWELS = (
-    "AA", "AE", "AH", "AO", "AW", "AY", "EH", "ER", "EY", "IH", "IY", "OW", "OY", "UH", "UW",
-)  # fmt: skip
+VOWELS = ("AA", "AE", "AH", "AO", "AW", "AY", "EH", "ER", "EY", "IH", "IY", "OW", "OY", "UH", "UW")
 CONSONANTS = (
     "B", "CH", "D", "DH", "F", "G", "HH", "JH", "K", "L", "M", "N", "NG", "P", "R", "S", "SH",
     "T", "TH", "V", "W", "Y", "Z", "ZH",

@@ -48,7 +48,6 @@ _STRENGTHS = {
     "<:>": 1.2, "<;>": 1.3, "<!>": 2.6, "<.>": 3, "<?>": 3.4, "<sil>": 5,
 }  # fmt: skip
 _NO_SOUND = frozenset((*symbols.MARKS, *symbols.PAUSES))
-_SHOWN = 10  # replacements in a message
 _EXPECTED = ("<!>", (symbols.FULL_STOP,))  # few corpora have exclamation marks: no warning
 
 
@@ -127,11 +126,6 @@ def is_vowel(phone: str) -> bool:
     """Returns whether a phone of ARPAbet or the IPA begins with a vowel."""
     sound = _sound_of(phone)
     return bool(sound) and sound[0].syllabic == 1
-
-
-def is_stressed(phone: str) -> bool:
-    """Returns whether a phone of ARPAbet or the IPA is a vowel with the primary stress."""
-    return phone.startswith("ˈ") or phone.endswith("1")
 
 
 def _distance(sound: _Sound, other: _Sound) -> float:
@@ -218,7 +212,7 @@ class VoicePhones:
         if new := [name for name in replaced if name not in self._logged]:
             self._logged.update(new)
             problem = "this voice was not trained on all phones of the text and replaces"
-            get_logger(__name__).warning("%s %s", problem, listed(new, _SHOWN))
+            get_logger(__name__).warning("%s %s", problem, listed(new, 10))
         return fitted
 
     def _fitted(self, clause: SpokenText, replaced: dict[str, None]) -> SpokenText:
@@ -280,8 +274,9 @@ class Vocabulary:
         """Returns the id of each phone; an InputError names all unknown ones."""
         if unknown := sorted(set(phones) - self._ids.keys()):
             reason = "it was trained on another phone set, or its corpus does not contain them"
-            names = " ".join(unknown)
-            fault = f"phones {names} are not among the {len(self)} symbols of this model"
+            fault = (
+                f"phones {' '.join(unknown)} are not among the {len(self)} symbols of this model"
+            )
             raise InputError(f"{fault}; {reason}")
         return [self._ids[phone] for phone in phones]
 

@@ -350,9 +350,8 @@ class _Reader(HTMLParser):
     def _phones(self, element: _Element, alphabet: str) -> str:
         if self._voice.text.phone_extractor == "letters":
             raise InputError("<phoneme>: this voice reads letters, and has no phones")
-        written = self._required(element, "ph")
         in_ipa, known = self._voice.text.has_espeak, self._voice.known_phones
-        phones = phones_of(written, alphabet, in_ipa=in_ipa, known=known)
+        phones = phones_of(self._required(element, "ph"), alphabet, in_ipa=in_ipa, known=known)
         return f"{{{' '.join(phones)}}}"
 
     def _with_prosody(self, element: _Element, key: str, value: str) -> _Element:

@@ -224,8 +224,7 @@ def _address(text: str) -> str:
         elif is_short or (len(part) <= 5 and not re.search("[aeiouy]", part.lower())):
             said.append(" ".join(part.upper()))
         else:  # "MyName": "My Name"
-            words = [part] if lookup(part) else re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", part)
-            said += words
+            said += [part] if lookup(part) else re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", part)
     return " ".join(said)
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection
 
 from config.text import UnknownCharacters
-from processors.text.normalisation import rule
+from processors.text.normalisation import apply, rule
 from processors.text.normalisation.abbreviations import ABBREVIATIONS, ADDRESSES, say_acronyms
 from processors.text.normalisation.dates import DATES, HALVES, NAMES, TIMES
 from processors.text.normalisation.foreign import to_ascii_letters
@@ -36,7 +36,6 @@ _SIGNS = {
 _NAMED_SIGN = re.compile("[" + re.escape("".join(_SIGNS)) + "]")
 
 _CLUSTER = re.compile(r"\s*[,.;:?!](?:[\s,.;:?!]*[,.;:?!])?")
-_STRENGTH = ",:;.!?"
 _ELIDED = "em|tis|twas|cause|til|bout|round|n|kay|course|cuse|gain|frisco"
 _PUNCTUATION = (
     rule(r"[\"*_`~|•·<>{}\\]+(?=\s|$)|(?:(?<=\s)|^)[\"*_`~|•·]+", " "),
@@ -85,15 +84,12 @@ def normalise_english(
     return tidy_punctuation(english_in_words(text, own_words, unknown))
 
 
-def english_in_words(
-    text: str, own_words: Collection[str] = (), unknown: UnknownCharacters = "refuse"
-) -> str:
+def english_in_words(text: str, own_words: Collection[str], unknown: UnknownCharacters) -> str:
     """Spells out a text like `normalise_english`, but keeps its punctuation and quotes."""
     text = clean_characters(text)
     if not text.isascii():
         text = to_ascii_letters(text, unknown, own_words)
-    for pattern, say in _RULES if re.search(r"[0-9]", text) else _WITHOUT_DIGITS:
-        text = pattern.sub(say, text)
+    text = apply(_RULES if re.search(r"[0-9]", text) else _WITHOUT_DIGITS, text)
     if _CAPITALS.search(text):
         text = say_acronyms(text, own_words)
     return say_signs(text)
@@ -115,7 +111,6 @@ def tidy_punctuation(text: str) -> str:
     Quotes are removed; brackets, dashes and dots inside a sentence become commas; of several marks
     in a row the strongest is kept.
     """
-    for pattern, mark in _PUNCTUATION:
-        text = pattern.sub(mark, text)
-    text = _CLUSTER.sub(lambda match: max(match[0], key=_STRENGTH.find) + " ", text)
+    text = apply(_PUNCTUATION, text)
+    text = _CLUSTER.sub(lambda match: max(match[0], key=",:;.!?".find) + " ", text)
     return " ".join(text.lstrip(" ,.;:?!").split())

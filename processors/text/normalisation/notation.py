@@ -55,8 +55,7 @@ def _status(match: re.Match[str]) -> str:
 
 def _code(match: re.Match[str]) -> str:
     """Reads the digits of a code one by one, with a short pause between its groups."""
-    groups = re.split("[-: ]", match["code"])
-    said = ", ".join(map(numbers.characters, groups))
+    said = ", ".join(map(numbers.characters, re.split("[-: ]", match["code"])))
     return match[0].replace(match["code"], f" {said} ", 1).replace("#", " number ")
 
 

@@ -76,9 +76,7 @@ def year(digits: str) -> str:
     century, rest = digits[:-2], digits[-2:]
     if len(digits) < 3 or digits[-3:-1] == "00" or int(digits) < 1010:
         return cardinal(digits)
-    if rest == "00":
-        return f"{cardinal(century)} hundred"
-    return f"{cardinal(century)} {two_digits(rest)}"
+    return f"{cardinal(century)} {'hundred' if rest == '00' else two_digits(rest)}"
 
 
 def two_digits(digits: str) -> str:

@@ -120,7 +120,6 @@ PRICES = (
     rule(r"(?<![\w.,])(\d{1,2})p\b(?!\.m)", lambda m: _exact(f"0.{m[1]:0>2}", _CURRENCIES["£"])),
 )
 
-
 _UNIT = alternatives(symbol for symbol in _NAMES if symbol != "s")
 _PER_UNIT = rf"(?:/(?P<per>{alternatives(_NAMES)}))?"
 _LONG = alternatives(name for name in _NAMES if name.isalpha() and len(name) > 1)
@@ -139,10 +138,9 @@ def _plural(name: str) -> str:
 
 def _at_most_one(amount: str) -> bool:
     """Returns whether an amount is 1, or a fraction below it: "3/4 inch"."""
-    whole, bar, divisor = amount.lstrip("-").partition("/")
-    return whole == "1" or bool(
-        bar and whole.isdigit() and len(whole) <= len(divisor) < 4 and int(whole) < int(divisor)
-    )
+    whole, _, divisor = amount.lstrip("-").partition("/")
+    is_below = whole.isdigit() and len(whole) <= len(divisor) < 4 and int(whole) < int(divisor)
+    return whole == "1" or is_below
 
 
 def _measured(match: re.Match[str]) -> str:
