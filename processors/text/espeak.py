@@ -88,7 +88,7 @@ class _EspeakVoice:
     def __init__(self, backend: Any, separator: Any) -> None:  # noqa: ANN401
         self._backend = backend
         self._separator = separator
-        # the phones of a word in isolation
+        # the phones of a word in isolation, for each thread and language
         self.alone = lru_cache(65536)(lambda word: tuple(chain(*self.groups(word))))
 
     def groups(self, text: str) -> list[Phones]:

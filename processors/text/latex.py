@@ -3,6 +3,7 @@
 import re
 import string
 
+from processors.text.normalisation import apply
 from processors.text.tokens import MINUS
 
 _IN_MATHS = r"[^$]{0,300}?(?:[\\^_=+*/<>]|\b[A-Za-z0-9]\b)"
@@ -75,9 +76,7 @@ def _in_words(formula: str) -> str:
         lambda m: f" {_WORDS[m[1]].removesuffix(' of')} from {m[2]} to {m[3]} of ", text
     )
     for _ in range(10):  # from the innermost groups on
-        before = text
-        for pattern, words in _GROUPS:
-            text = pattern.sub(words, text)
+        before, text = text, apply(_GROUPS, text)
         if text == before:
             text = re.sub(r"(?:\\[a-zA-Z]+\*?)?_?\{([^{}]*)\}", r" \1 ", text)
     text = re.sub(r"_(\w)", r" \1 ", text)

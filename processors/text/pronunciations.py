@@ -266,9 +266,8 @@ def phones_of(pronunciation: str, alphabet: str, *, in_ipa: bool, known: Collect
             return phones
         nearest = _phone_set(frozenset(known)).nearest
         return tuple(chain(*(nearest("ə" if phone == "AH0" else phone) for phone in phones)))
-    plain = unicodedata.normalize("NFC", pronunciation.replace(_TIE, ""))
     symbols = {phone.lstrip(_STRESSES) for phone in (known if in_ipa else ARPABET_OF_IPA)}
-    ipa_phones = _split(plain, symbols)
+    ipa_phones = _split(unicodedata.normalize("NFC", pronunciation.replace(_TIE, "")), symbols)
     if (spoken := ipa_phones if in_ipa else to_arpabet(ipa_phones)) is None:
         wrong = [phone for phone in ipa_phones if phone not in ARPABET_OF_IPA]
         raise InputError(f"no sound of English: {' '.join(wrong) or 'no phone'}")

@@ -340,8 +340,7 @@ class TextReader:
             parts = [re.sub(r"\{([^{}]*)\}|[{}]", plain, part) for part in parts]
         if self._dictionary is None:
             return parts
-        voice = self._transcriber(language)
-        return [self._dictionary.spoken(part, voice) for part in parts]
+        return [self._dictionary.spoken(part, self._transcriber(language)) for part in parts]
 
     def _transcriber(self, language: str) -> Transcriber:
         alphabet: Alphabet = "ipa" if self._config.has_espeak else "arpabet"
