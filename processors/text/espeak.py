@@ -150,9 +150,9 @@ def share_phones(
     bare_groups, bare_words = map(_without_stress, groups), map(_without_stress, alone)
     matcher = SequenceMatcher(None, [*bare_words], [*bare_groups], autojunk=False)
     blocks = matcher.get_matching_blocks()
-    # indices of words and of groups at which both can be cut
+    # indices of words and of groups at which both can be cut, so that no part is empty
     cuts = {(b.a + offset, b.b + offset) for b in blocks for offset in range(b.size + 1)}
-    kept = [(len(alone), len(groups))]  # so that no part is empty
+    kept = [(len(alone), len(groups))]
     for cut in sorted(cuts, reverse=True):  # what lacks words or groups goes with what is before
         if cut[0] < kept[-1][0] and cut[1] < kept[-1][1]:
             kept.append(cut)

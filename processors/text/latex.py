@@ -76,7 +76,8 @@ def _in_words(formula: str) -> str:
         lambda m: f" {_WORDS[m[1]].removesuffix(' of')} from {m[2]} to {m[3]} of ", text
     )
     for _ in range(10):  # from the innermost groups on
-        before, text = text, apply(_GROUPS, text)
+        before = text
+        text = apply(_GROUPS, text)
         if text == before:
             text = re.sub(r"(?:\\[a-zA-Z]+\*?)?_?\{([^{}]*)\}", r" \1 ", text)
     text = re.sub(r"_(\w)", r" \1 ", text)

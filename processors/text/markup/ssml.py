@@ -72,9 +72,8 @@ def read_ssml(text: Ssml, voice: SsmlVoice) -> list[list[TextRun]]:
     if (n := len(source)) > MAX_CHARACTERS:
         raise InputError(f"the SSML has {n} characters; at most {MAX_CHARACTERS} are read")
     if doctype := re.search("<!doctype", source, re.IGNORECASE):  # it could declare entities
-        raise InputError(
-            f"{_position(doctype)}: a document type (DOCTYPE) is not allowed; remove it"
-        )
+        fault = "a document type (DOCTYPE) is not allowed; remove it"
+        raise InputError(f"{_position(doctype)}: {fault}")
     fault = ""
     try:
         expat.ParserCreate().Parse(source, True)
