@@ -274,9 +274,8 @@ class Vocabulary:
         """Returns the id of each phone; an InputError names all unknown ones."""
         if unknown := sorted(set(phones) - self._ids.keys()):
             reason = "it was trained on another phone set, or its corpus does not contain them"
-            fault = (
-                f"phones {' '.join(unknown)} are not among the {len(self)} symbols of this model"
-            )
+            names = " ".join(unknown)
+            fault = f"phones {names} are not among the {len(self)} symbols of this model"
             raise InputError(f"{fault}; {reason}")
         return [self._ids[phone] for phone in phones]
 
