@@ -30,8 +30,7 @@ _BEFORE = re.compile(r"(?<!\w)(?<!\w['’])")
 _AFTER = re.compile(r"(?=['’][sS](?!\w))|(?!['’]?\w)")
 _RESPELLED = re.compile(r"\{[^{}]*\}|(?<![\w-])[^\W\d_]+(?:-[^\W\d_]+)+(?![\w-])")
 
-# Sounds of the letters of a syllable of a respelling
-_VOWELS = {
+_VOWELS = {  # sounds of the letters of a syllable of a respelling
     "a": "AE", "ah": "AA", "air": "EH R", "ar": "AA R", "aw": "AO", "awr": "AO R", "ay": "EY",
     "e": "EH", "ee": "IY", "eer": "IH R", "eh": "EH", "er": "ER", "eye": "AY", "i": "IH",
     "igh": "AY", "ih": "IH", "ir": "ER", "o": "AA", "oh": "OW", "ohr": "AO R", "oo": "UW",
