@@ -31,6 +31,8 @@ from utils.files import new_folder, write_json
 from utils.logging import get_logger, progress
 from utils.parallel import run_chunks
 
+_log = get_logger(__name__)
+
 _CHUNK = 50  # utterances that a process works on at a time
 SplitOfId = dict[str, str]  # "train" or "valid", by id
 
@@ -40,7 +42,8 @@ def trim(wav: np.ndarray) -> np.ndarray:
     import librosa  # takes a second
 
     # TensorFlowTTS's values
-    return np.asarray(librosa.effects.trim(wav, top_db=60.0, frame_length=2048, hop_length=512)[0])
+    trimmed, _ = librosa.effects.trim(wav, top_db=60.0, frame_length=2048, hop_length=512)
+    return np.asarray(trimmed)
 
 
 def analyse(
@@ -106,7 +109,7 @@ def export_dump(
             split.pop(rejection.id, None)
         _finish(folder, split, preprocess)
     counts = [list(split.values()).count(name) for name in layout.SPLITS]
-    get_logger(__name__).info("%d train, %d valid: %s", *counts, outdir)
+    _log.info("%d train, %d valid: %s", *counts, outdir)
 
 
 def split_of(ids: Sequence[str], test_size: float, seed: int) -> SplitOfId:
@@ -168,10 +171,11 @@ def _finish(folder: Path, split: SplitOfId, config: PreprocessConfig) -> None:
             values = np.load(file.path(folder, "train", id)).astype(np.float64)
             yield values if file == layout.RAW_MEL else values[values != 0][:, None]
 
-    mean, scale = mean_and_scale(partial(arrays, layout.RAW_MEL))
-    write_array(folder / layout.STATS, np.stack([mean, scale]))
+    mel_stats = mean_and_scale(partial(arrays, layout.RAW_MEL))
+    write_array(folder / layout.STATS, mel_stats)
     for name, file in ((layout.STATS_F0, layout.F0), (layout.STATS_ENERGY, layout.ENERGY)):
         write_array(folder / name, mean_and_scale(partial(arrays, file)))
+    mean, scale = mel_stats
     symbols = layout.symbols()
     lengths = {"max_seq_length": 0, "max_mel_length": 0, "vocab_size": len(symbols)}
     for id, name in split.items():

@@ -52,13 +52,14 @@ def import_dump(
         raise InputError(f"{dump}: in train and in valid: {', '.join(both[:5])}")
     split_of = dict.fromkeys(train, "train") | dict.fromkeys(valid, "valid")
     durations = _find_durations(dump, durations_in, {*split_of}) if preprocess.has_aligner else None
+    corpus = preprocess.corpus_of(dataset)
     folder = processed_folder(preprocess, dataset)
     utterances = [
         Utterance(
             id=id,
             audio=(folder / "wavs" / f"{id}.wav").resolve(),
             text=_text(layout.IDS.path(dump, split_of[id], id)),
-            speaker=preprocess.corpus_of(dataset).speaker or dataset,
+            speaker=corpus.speaker or dataset,
             language="en-us",
             source=str(dump),
         )

@@ -22,6 +22,7 @@ from processors.text.normalisation.foreign import transliterated
 from utils.errors import InputError
 
 INSTALL: Final = "pip install 'phonemizer>=3.4' espeakng-loader"
+_CACHED_WORDS = 65536  # per thread and language
 _thread = threading.local()
 _VOWELS = frozenset("aeiouyæøœɐɑɒɔəɘɚɛɜɝɞɤɨɪɯɵɶʉʊʌʏᵻ")
 _INSERTED = 0.8  # less than 1.2 for a vowel and a consonant, which seldom correspond
@@ -88,8 +89,8 @@ class _EspeakVoice:
     def __init__(self, backend: Any, separator: Any) -> None:  # noqa: ANN401
         self._backend = backend
         self._separator = separator
-        # the phones of a word in isolation, for each thread and language
-        self.alone = lru_cache(65536)(lambda word: tuple(chain(*self.groups(word))))
+        # the phones of a word in isolation
+        self.alone = lru_cache(_CACHED_WORDS)(lambda word: tuple(chain(*self.groups(word))))
 
     def groups(self, text: str) -> list[Phones]:
         """Reads a text as phones, grouped as espeak groups them."""
@@ -100,9 +101,13 @@ class _EspeakVoice:
 
 
 def _voice(language: str) -> _EspeakVoice:
-    open_voices: dict[str, _EspeakVoice] = vars(_thread)
-    if language in open_voices:
-        return open_voices[language]
+    voices: dict[str, _EspeakVoice] = vars(_thread)
+    if language not in voices:
+        voices[language] = _open_voice(language)
+    return voices[language]
+
+
+def _open_voice(language: str) -> _EspeakVoice:
     try:
         import espeakng_loader
         from phonemizer.backend import EspeakBackend
@@ -130,8 +135,7 @@ def _voice(language: str) -> _EspeakVoice:
         words_mismatch="ignore",
         logger=logger,
     )
-    open_voices[language] = _EspeakVoice(backend, Separator(phone="_", word=" ", syllable=""))
-    return open_voices[language]
+    return _EspeakVoice(backend, Separator(phone="_", word=" ", syllable=""))
 
 
 def share_phones(
@@ -147,10 +151,19 @@ def share_phones(
         groups: Phones of the clause, in groups that need not be words.
         alone: Phones of each word in isolation.
     """
+    shared: list[Phones] = []
+    for (word, group), (last_word, last_group) in pairwise(_cuts(groups, alone)):
+        expected, heard = alone[word:last_word], groups[group:last_group]
+        plain = all(map(str.isalpha, words[word:last_word]))
+        shared += heard if plain and len(heard) == len(expected) else _share_gap(heard, expected)
+    return shared
+
+
+def _cuts(groups: Sequence[Phones], alone: Sequence[Phones]) -> list[tuple[int, int]]:
+    """Finds indices of words and of groups at which both can be cut, so that no part is empty."""
     bare_groups, bare_words = map(_without_stress, groups), map(_without_stress, alone)
     matcher = SequenceMatcher(None, [*bare_words], [*bare_groups], autojunk=False)
     blocks = matcher.get_matching_blocks()
-    # indices of words and of groups at which both can be cut, so that no part is empty
     cuts = {(b.a + offset, b.b + offset) for b in blocks for offset in range(b.size + 1)}
     kept = [(len(alone), len(groups))]
     for cut in sorted(cuts, reverse=True):  # what lacks words or groups goes with what is before
@@ -158,12 +171,7 @@ def share_phones(
             kept.append(cut)
     while len(kept) > 1 and 0 in kept[-1]:
         kept.pop()
-    shared: list[Phones] = []
-    for (word, group), (last_word, last_group) in pairwise([(0, 0), *reversed(kept)]):
-        expected, heard = alone[word:last_word], groups[group:last_group]
-        plain = all(map(str.isalpha, words[word:last_word]))
-        shared += heard if plain and len(heard) == len(expected) else _share_gap(heard, expected)
-    return shared
+    return [(0, 0), *reversed(kept)]
 
 
 def _share_gap(groups: Sequence[Phones], alone: Sequence[Phones]) -> list[Phones]:

@@ -227,6 +227,7 @@ class Frontends(dict[str, TextFrontend]):
     """Text front ends of one configuration by language, each built at its first use."""
 
     def __init__(self, config: TextConfig, unknown: UnknownCharacters = "refuse") -> None:
+        super().__init__()
         self._config = config
         self._unknown: UnknownCharacters = unknown
 

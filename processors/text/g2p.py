@@ -24,6 +24,7 @@ from utils.errors import InputError
 
 CMUDICT_PATH = Path(__file__).with_name("data") / "cmudict.txt"
 LETTERS = "'abcdefghijklmnopqrstuvwxyz"
+_VOWELS = frozenset("aeiouy")
 _ARPABET = frozenset(ARPABET)
 _VOICELESS = ("P", "T", "K", "F", "TH")
 Phones = tuple[str, ...]
@@ -116,7 +117,7 @@ def pronounce(word: str, network: LetterNetwork | None = None) -> tuple[str, ...
     """
     decomposed = unicodedata.normalize("NFD", word.lower())
     letters = "".join(sign for sign in decomposed if not unicodedata.combining(sign))
-    if not set(letters) <= set(LETTERS) or not set("aeiouy") & set(letters):
+    if not set(letters) <= set(LETTERS) or not _VOWELS & set(letters):
         return None
     return tuple(phones_of([LETTERS.index(letter) for letter in letters], network)) or None
 

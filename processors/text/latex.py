@@ -43,6 +43,7 @@ _GROUPS = (
     (re.compile(r"\^\{\s?(-?\w+)\s?\}"), r"^\1"),
     (re.compile(r"\^\{([^{}]*)\}"), r" to the power of \1, "),
 )
+_DEEPEST = 10
 _TEXT = re.compile(r"\\(?:text|textbf|mathrm|mathbf|operatorname)\{([^{}]*)\}")
 _SHORT = re.compile(r"\b([A-Za-z]{1,3})\b")
 _VARIABLES = re.compile(
@@ -75,7 +76,7 @@ def _in_words(formula: str) -> str:
     text = _WITH_LIMITS.sub(
         lambda m: f" {_WORDS[m[1]].removesuffix(' of')} from {m[2]} to {m[3]} of ", text
     )
-    for _ in range(10):  # from the innermost groups on
+    for _ in range(_DEEPEST):  # from the innermost groups on
         before = text
         text = apply(_GROUPS, text)
         if text == before:

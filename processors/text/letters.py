@@ -86,7 +86,8 @@ def read_symbols(normalised: str, phone_extractor: str) -> tuple[str, list[Token
         What is spoken of the text, its words and marks, and the marks that the set lacks.
     """
     set_symbols = SYMBOL_SETS[phone_extractor]
-    pattern = _PIECE if "-" in set_symbols else _HYPHENATED  # a hyphen that is none is in words
+    # a hyphen that is no symbol is in words
+    pattern = _PIECE if "-" in set_symbols else _HYPHENATED
     pieces = pattern.findall(normalised)
     unspoken = dict.fromkeys(p for p in pieces if _is_mark(p) and p not in set_symbols)
     spoken = "".join(" " if piece in unspoken else piece for piece in pieces)

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -18,6 +19,7 @@ from processors.text.voice_phones import PhoneSet, is_vowel
 from utils.errors import InputError, control_characters
 from utils.files import read_text
 
+ALPHABETS = ("ipa", "arpabet")
 Alphabet = Literal["ipa", "arpabet", "letters"]  # of a voice
 _STRESSES = "ˈˌ"
 _TIE = "\u0361"
@@ -175,7 +177,8 @@ def _entry(word: str, said: str, place: str, *, keeps_case: bool) -> Entry:
     return Entry(word, said, place, keeps_case)
 
 
-class Transcriber(NamedTuple):
+@dataclass(frozen=True)
+class Transcriber:
     """Writes pronunciations as a voice reads them."""
 
     alphabet: Alphabet
@@ -183,7 +186,11 @@ class Transcriber(NamedTuple):
     known_phones: frozenset[str]
 
     def written(self, entry: Entry, shown: str, ending: str = "") -> str:
-        """Returns what is said, with an ending 's: phones in braces, with `|shown` for the word."""
+        """Returns what is said, with phones in braces; there, `|shown` names the word.
+
+        Args:
+            ending: 's, or nothing.
+        """
         try:
             if _RESPELLED.fullmatch(entry.said) and (phones := self._phones(entry.said)):
                 return f"{{{' '.join(self._with_s(phones) if ending else phones)}|{shown}{ending}}}"
@@ -254,8 +261,8 @@ def _sounds(syllable: str) -> list[str]:
 
 def phones_of(pronunciation: str, alphabet: str, *, in_ipa: bool, known: Collection[str]) -> Phones:
     """Reads phones of a voice, IPA or ARPAbet (with spaces), of an alphabet."""
-    if alphabet.removeprefix("x-") not in ("ipa", "arpabet"):
-        raise InputError(f"alphabet: {alphabet[:40]!r}; expected ipa, arpabet")
+    if alphabet.removeprefix("x-") not in ALPHABETS:
+        raise InputError(f"alphabet: {alphabet[:40]!r}; expected {', '.join(ALPHABETS)}")
     if alphabet != "ipa":
         phones = tuple(pronunciation.split())
         wrong = [phone[:10] for phone in phones if not is_arpabet(phone)]

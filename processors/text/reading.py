@@ -2,7 +2,7 @@
 
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import accumulate, pairwise
@@ -35,8 +35,9 @@ _ROUND = str.maketrans("{}", "()")
 _CONTEXT = 40  # characters before a sign, in a warning
 _SHORT_ITEM = 25  # characters: four or more shorter lines are a list, also in small letters
 _GOES_ON = re.compile(  # a line that goes on in the next one, as in a poem
-    r"(?m),|\b(?:of|that|the|is|and|or|an?|to|in|so|for|with|but|as|was|are|my|your)$|"
-    r"^(?:and|or|but|it|is|to|of|that)\b"
+    r",|\b(?:of|that|the|is|and|or|an?|to|in|so|for|with|but|as|was|are|my|your)$|"
+    r"^(?:and|or|but|it|is|to|of|that)\b",
+    re.M,
 )
 _NARROWEST = 40  # characters: prose is not wrapped at fewer, and most items of a list are shorter
 
@@ -102,8 +103,9 @@ class SentenceStream:
 
     def rest(self) -> list[str]:
         """Returns the sentences that are left at the end of the text."""
-        text, self._text = self._text, ""
-        return [*filter(has_word, merge_wordless(split_sentences(text)))]
+        sentences = merge_wordless(split_sentences(self._text))
+        self._text = ""
+        return [*filter(has_word, sentences)]
 
     def _line_ends(self, sentence: str) -> bool:
         line, end = self._text.rstrip(), self._text[len(self._text.rstrip()) :]
@@ -176,7 +178,8 @@ def _halve(units: Sequence[str], max_phones: int) -> list[Sequence[str]]:
     if total <= max_phones:
         return [units] if units else []
     if len(units) == 1:
-        word, middle = units[0], len(units[0]) // 2
+        (word,) = units
+        middle = len(word) // 2
         if "{" in word or middle == 0:
             return [units]
         return _halve([word[:middle]], max_phones) + _halve([word[middle:]], max_phones)
@@ -328,25 +331,31 @@ class TextReader:
         return mix(spoken, self._p_arpabet) if spoken.word_phones else spoken
 
     def _with_dictionary(self, parts: Sequence[str], language: str) -> Sequence[str]:
-        def plain(braces: re.Match[str]) -> str:
-            phones = (braces[1] or "").partition("|")[0]
-            holds_phones = self._frontends[language].holds_phones(phones)
-            return braces[0] if holds_phones else braces[0].translate(_ROUND)
-
         if self._unknown != "refuse":
             if re.search(r"[$\\]", "".join(parts)) and is_english(language):
                 parts = [say_formulas(part) for part in parts]
-            # braces that hold no phones, as in "Dear {name}", become round brackets
-            parts = [re.sub(r"\{([^{}]*)\}|[{}]", plain, part) for part in parts]
+            holds_phones = self._frontends[language].holds_phones
+            parts = [_round_brackets(part, holds_phones) for part in parts]
         if self._dictionary is None:
             return parts
-        return [self._dictionary.spoken(part, self._transcriber(language)) for part in parts]
+        voice = self._transcriber(language)
+        return [self._dictionary.spoken(part, voice) for part in parts]
 
     def _transcriber(self, language: str) -> Transcriber:
         alphabet: Alphabet = "ipa" if self._config.has_espeak else "arpabet"
         if self._config.phone_extractor == "letters":
             alphabet = "letters"
         return Transcriber(alphabet, is_english(language), self.phones.names)
+
+
+def _round_brackets(text: str, holds_phones: Callable[[str], bool]) -> str:
+    """Replaces braces that hold no phones, as in "Dear {name}", by round brackets."""
+
+    def plain(match: re.Match[str]) -> str:
+        holds = match[1] and holds_phones(match[1].partition("|")[0])
+        return match[0] if holds else match[0].translate(_ROUND)
+
+    return re.sub(r"\{([^{}]*)\}|[{}]", plain, text)
 
 
 def check_text(text: str) -> None:

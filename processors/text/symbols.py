@@ -23,10 +23,12 @@ APOSTROPHE = "'"  # a letter
 OTHER_PUNCTUATION = ("<->", '<">', "<(>", "<)>", "<:>", "<;>")
 END = "<eos>"  # the last symbol of a text in TensorFlowTTS
 BLANK = PAD  # between all symbols in texts of `espeak_characters`, inside words too
-# All that is in a sequence between words; the last line in `espeak_characters` alone.
+# punctuation that only these texts distinguish
+_TYPOGRAPHIC = ("<¡>", "<¿>", "<—>", "<…>", "<«>", "<»>", "<“>", "<”>")
+# All that is in a sequence between words.
 PAUSES = (
-    SILENCE, SHORT_PAUSE, *PUNCTUATION_PAUSES, WORD_BOUNDARY, *OTHER_PUNCTUATION, END,
-    BLANK, "<¡>", "<¿>", "<—>", "<…>", "<«>", "<»>", "<“>", "<”>",
+    SILENCE, SHORT_PAUSE, *PUNCTUATION_PAUSES, WORD_BOUNDARY, *OTHER_PUNCTUATION, *_TYPOGRAPHIC,
+    END, BLANK,
 )  # fmt: skip
 
 VOWELS = ("AA", "AE", "AH", "AO", "AW", "AY", "EH", "ER", "EY", "IH", "IY", "OW", "OY", "UH", "UW")
@@ -34,7 +36,8 @@ CONSONANTS = (
     "B", "CH", "D", "DH", "F", "G", "HH", "JH", "K", "L", "M", "N", "NG", "P", "R", "S", "SH",
     "T", "TH", "V", "W", "Y", "Z", "ZH",
 )  # fmt: skip
-ARPABET = (*sorted(vowel + stress for vowel in VOWELS for stress in ("", *"012")), *CONSONANTS)
+STRESSES = ("", "0", "1", "2")
+ARPABET = (*sorted(vowel + stress for vowel in VOWELS for stress in STRESSES), *CONSONANTS)
 ARPABET_PREFIX = "@"
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SYMBOL_SETS = {  # the symbols between the pad and ARPAbet, in the order of their ids

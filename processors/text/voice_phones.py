@@ -39,6 +39,7 @@ _MANNERS = (  # degree of closure; whether nasal, lateral, sibilant; the sounds
 _HEIGHTS = ("iyɨʉɯu", "ɪʏᵻ..ʊ", "eøɘɵɤo", "..ə...", "ɛœɜɞʌɔ", "æ.ɐ...", "aɶä.ɑɒ")
 _SKIP = 25.0  # a segment without counterpart
 _SPLIT = 6  # for each phone more than one: it lasts longer
+_MARK = 1  # aspiration, tone and other marks that only one of two segments has
 _RANKS = {"1": 2, "ˈ": 2, "2": 1, "ˌ": 1}
 _UNKNOWN_RANK = 1.9  # of an ARPAbet vowel without a digit: next to that with 1, not equal to it
 _NASAL = "\u0303"  # a tilde: the vowel and an n, for a voice without nasal vowels
@@ -48,6 +49,7 @@ _STRENGTHS = {
     "<:>": 1.2, "<;>": 1.3, "<!>": 2.6, "<.>": 3, "<?>": 3.4, "<sil>": 5,
 }  # fmt: skip
 _NO_SOUND = frozenset((*symbols.MARKS, *symbols.PAUSES))
+_SHOWN = 10  # replacements in a message
 _EXPECTED = ("<!>", (symbols.FULL_STOP,))  # few corpora have exclamation marks: no warning
 
 
@@ -136,7 +138,7 @@ def _distance(sound: _Sound, other: _Sound) -> float:
         for column, counterpart in enumerate(other):
             features = zip(_WEIGHTS, segment[:-1], counterpart[:-1], strict=True)
             change = sum(weight * abs(a - b) for weight, a, b in features)
-            change += len(segment.marks ^ counterpart.marks)  # aspiration, tone and others: 1 each
+            change += _MARK * len(segment.marks ^ counterpart.marks)
             row.append(min(above[column] + change, above[column + 1] + _SKIP, row[-1] + _SKIP))
     return row[-1]
 
@@ -212,7 +214,7 @@ class VoicePhones:
         if new := [name for name in replaced if name not in self._logged]:
             self._logged.update(new)
             problem = "this voice was not trained on all phones of the text and replaces"
-            get_logger(__name__).warning("%s %s", problem, listed(new, 10))
+            get_logger(__name__).warning("%s %s", problem, listed(new, _SHOWN))
         return fitted
 
     def _fitted(self, clause: SpokenText, replaced: dict[str, None]) -> SpokenText:
@@ -319,5 +321,5 @@ def model_vocabulary(text: TextConfig, phones: Iterable[str]) -> Vocabulary:
     if text.has_nvidia_symbols:
         return nvidia_vocabulary(text.phone_extractor)
     names = {*phones, symbols.WORD_BOUNDARY} if text.in_letters else {*phones}
-    lexicon = () if text.phone_extractor in ("espeak", "letters") else symbols.ARPABET
-    return vocabulary_of(names, symbols.MARKS + lexicon)
+    has_lexicon = text.phone_extractor not in ("espeak", "letters")
+    return vocabulary_of(names, symbols.MARKS + symbols.ARPABET if has_lexicon else symbols.MARKS)

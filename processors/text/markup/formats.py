@@ -100,6 +100,7 @@ def _runs(blocks: list[Block]) -> list[list[TextRun]]:
     """Returns blocks as runs, with a pause after headings and in place of horizontal rules."""
     run_lists = [paused_runs(block.text) for block in blocks]
     for runs, (before, block) in zip(run_lists[1:], pairwise(blocks), strict=True):
-        if break_s := max(_RULE_S * block.after_rule, values.PARAGRAPH_S * (before.level > 0)):
+        heading_s = values.PARAGRAPH_S * (before.level > 0)
+        if break_s := max(_RULE_S * block.after_rule, heading_s):
             runs.insert(0, TextRun("", break_s=break_s))
     return run_lists

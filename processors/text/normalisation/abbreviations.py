@@ -133,13 +133,19 @@ ABBREVIATIONS = (
     rule(rf"\b({_one_of(_WITHIN)})\.", partial(_expanded, _WITHIN)),
     rule(r"(?<=\s)vs(?=\s)|(?<=[a-z]\s)v\.(?=\s[A-Z])", "versus"),
     rule(rf"\b({_one_of(_NUMBERED)})\.\s?(?=\d)", lambda m: _expanded(_NUMBERED, m) + " "),
-    rule(rf"\b({_one_of(_REFERENCES)})\.\s?(?=\d|[IVXLC]+\b|[A-Z]\b)",
-         lambda m: _expanded(_REFERENCES, m) + " "),
-    rule(rf"(?<=\s)({alternatives(map(str.capitalize, _STREETS))})(?:\.|(?=,))(?!\s[A-Z][a-z])",
-         _street),
+    rule(
+        rf"\b({_one_of(_REFERENCES)})\.\s?(?=\d|[IVXLC]+\b|[A-Z]\b)",
+        lambda m: _expanded(_REFERENCES, m) + " ",
+    ),
+    rule(
+        rf"(?<=\s)({alternatives(map(str.capitalize, _STREETS))})(?:\.|(?=,))(?!\s[A-Z][a-z])",
+        _street,
+    ),
     rule(rf"(?<=\s)(St|Ave|Blvd|Rd)\.(?=\s(?:{_OPENERS})\b)", _street),
-    rule(rf"\b({alternatives(map(str.capitalize, _TITLES))})\.\s?(?=[A-Z'])",
-         lambda m: _TITLES[m[1].lower()] + " "),
+    rule(
+        rf"\b({alternatives(map(str.capitalize, _TITLES))})\.\s?(?=[A-Z'])",
+        lambda m: _TITLES[m[1].lower()] + " ",
+    ),
     rule(r"\b(Mr|Mrs|Ms|Drs?|Messrs)(?:\.|(?=\s[A-Z]))", partial(_expanded, _TITLES)),
     rule(r"\b(MR|MRS|MS|DR)(?:\.\s?|\s)(?=[A-Z]{2})", lambda m: _TITLES[m[1].lower()] + " "),
     rule(r"\b(St)(?=\s[A-Z][a-z])", "Saint"),
@@ -151,11 +157,13 @@ ABBREVIATIONS = (
     rule(r"\bc/o\b", "care of"),
     rule(r"\band/or\b", "and or"),
     rule(r"\bPh\.\s?D\.", lambda m: "P H D" + _final_stop(m)),
-    rule(r"(?<![\w.])((?:[A-Za-z]\.){2,}[A-Za-z]?)(?!\w)",
-         lambda m: " ".join(m[1].replace(".", "").upper()) + _final_stop(m)),
+    rule(
+        r"(?<![\w.])((?:[A-Za-z]\.){2,}[A-Za-z]?)(?!\w)",
+        lambda m: " ".join(m[1].replace(".", "").upper()) + _final_stop(m),
+    ),
     rule(r"(?<![\w.'])[A-Z]\.(?:\s[A-Z]\.)+(?!\s?[A-Z][a-z])", _listed_letters),
     rule(r"(?<![\w.'])([A-Z])\.(?=\s?[A-Z])", _initial),
-)  # fmt: skip
+)
 
 
 def _spell(token: str) -> bool:
@@ -264,16 +272,25 @@ ADDRESSES = (
     rule(r"\b(?:https?|ftp)://(?P<address>[^\s<>\"]+)", _url),
     rule(r"\b(?P<address>www\.[^\s<>\"]+)", _url),
     rule(rf"(?<![@\w.])(?P<address>{_HOST}(?:/[^\s<>\"]*)?)", _url),
-    rule(r"(?<![\w+./\\~@:$£€-])(?P<address>(?:[A-Za-z]:(?=\\)|~|\.{1,2}(?=/))?[\w+-]*"
-         r"(?:[./\\]\.?[\w+-]+)+[/\\]?)", _file),
+    rule(
+        r"(?<![\w+./\\~@:$£€-])(?P<address>(?:[A-Za-z]:(?=\\)|~|\.{1,2}(?=/))?[\w+-]*"
+        r"(?:[./\\]\.?[\w+-]+)+[/\\]?)",
+        _file,
+    ),
     rule(r"(?<!\w)@(?P<address>\w*[A-Za-z]\w*)", lambda m: f"at {_address(m['address'])}"),
     rule(rf"\b((?i:{CODED}))\s#(?=\w*\d)", r"\1 number "),
     rule(r"(?<!\w)#(?P<address>\w*[A-Za-z]\w*)", lambda m: f"hashtag {_address(m['address'])}"),
-    rule(r"(?<!\w)\+(?!\d+\.\d+\b(?![ .-]\d))(?=\d(?:[ .()-]{0,2}\d){7,14}\b)"
-         r"\d{1,3}(?:[ .-]?\(?\d{1,4}\)?){2,6}\b(?!,\d)", _telephone),
+    rule(
+        r"(?<!\w)\+(?!\d+\.\d+\b(?![ .-]\d))(?=\d(?:[ .()-]{0,2}\d){7,14}\b)"
+        r"\d{1,3}(?:[ .-]?\(?\d{1,4}\)?){2,6}\b(?!,\d)",
+        _telephone,
+    ),
     rule(r"(?<![\w-])1-8\d\d-(?=[A-Z]{2})", lambda m: f"{_telephone(m)}, "),
     rule(r"(?<![\w-])(?:1[-. ])?(?:\(\d{3}\)\s?|\d{3}[-. ])\d{3}[-. ]\d{4}(?![\w-])", _telephone),
     rule(r"(?<![\w.,$£€-])[2-9]\d{2}-\d{4}(?![\w-])", _telephone),
-    rule(r"(?<![\w.,$£€-])(?=0(?:[ -]?\d){8,10}(?![ -]?\d))0\d{2,4}(?:[ -]\d{2,4}){2,4}"
-         r"(?![\w-]|[.,:/]\d)", _telephone),
-)  # fmt: skip
+    rule(
+        r"(?<![\w.,$£€-])(?=0(?:[ -]?\d){8,10}(?![ -]?\d))0\d{2,4}(?:[ -]\d{2,4}){2,4}"
+        r"(?![\w-]|[.,:/]\d)",
+        _telephone,
+    ),
+)

@@ -60,10 +60,12 @@ _MONTH_DAY = r"(?P<month>0?[1-9]|1[0-2])/(?P<day>0?[1-9]|[12]\d|3[01])\b"
 _DATE_ENDS = r"(?=\s*(?:$|[.,;:!?)](?!\d)|(?:at|from|to|we|I|and|or|if|in)\b))"
 NAMES = (
     rule(rf"\b{_DAYS}\.?\s?[-–]\s?{_DAYS}\b\.?", lambda m: f"{_whole(m[1])} to {_whole(m[2])}"),
-    rule(rf"\b{_DAYS}(?:\.|(?=,))(?=,?\s(?:[A-Z]|\d|the\b|night|morning|afternoon|evening))",
-         lambda m: _whole(m[1])),
+    rule(
+        rf"\b{_DAYS}(?:\.|(?=,))(?=,?\s(?:[A-Z]|\d|the\b|night|morning|afternoon|evening))",
+        lambda m: _whole(m[1]),
+    ),
     rule(r"\b(Jan|Feb|Aug|Sept?|Oct|Nov|Dec)\.(?!\w)(?=\s*\S)", lambda m: _whole(m[1])),
-)  # fmt: skip
+)
 _COMMA = r"(?P<comma>,?)\s"
 DATES = (
     rule(r"\b(?P<year>\d{4})([-/])(?P<month>\d{1,2})\2(?P<day>\d{1,2})"
@@ -128,14 +130,20 @@ def _duration(match: re.Match[str]) -> str:
 
 
 TIMES = (
-    rule(r"(?i)(?P<before>\b(?:in|took|takes|lasts?|lasted|length|duration|runtime|"
-         r"(?:time|record)\sof):?\s)(?P<amount>\d{1,2}:[0-5]\d:[0-5]\d(?:\.\d+)?|"
-         r"\d{1,2}:[0-5]\d\.\d+)(?![\d:]|\s?[ap]\.?m)", _duration),
+    rule(
+        r"(?i)(?P<before>\b(?:in|took|takes|lasts?|lasted|length|duration|runtime|"
+        r"(?:time|record)\sof):?\s)(?P<amount>\d{1,2}:[0-5]\d:[0-5]\d(?:\.\d+)?|"
+        r"\d{1,2}:[0-5]\d\.\d+)(?![\d:]|\s?[ap]\.?m)",
+        _duration,
+    ),
     rule(r"(?<=\bUTC|\bGMT)\s?[-–](?=\d)", " minus "),
     rule(r"(?i)(?<=[\dm.])\s?[-–]\s?(?=\d{1,2}:\d\d|\d{1,2}\s?[ap]\.?m\b)", " to "),
-    rule(rf"(?i)(?<![\d:.])(?P<hour>[01]?\d|2[0-4])(?::|\.(?=\d\d\s?[ap]\.?m))"
-         rf"(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d(?:\.\d+)?))?"
-         rf"(?![\d:]){_HALF}?(?:\s?(?:h|hrs)\b|Z\b)?", _clock),
+    rule(
+        rf"(?i)(?<![\d:.])(?P<hour>[01]?\d|2[0-4])(?::|\.(?=\d\d\s?[ap]\.?m))"
+        rf"(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d(?:\.\d+)?))?"
+        rf"(?![\d:]){_HALF}?(?:\s?(?:h|hrs)\b|Z\b)?",
+        _clock,
+    ),
     rule(rf"(?i)(?<![\d:.,])(?P<hour>1[0-2]|[1-9])(?P<minute>)(?P<second>){_HALF}", _clock),
     rule(r"(?<![\d:.])(\d+):(\d+)(?![\d:])", lambda m: f"{cardinal(m[1])} to {cardinal(m[2])}"),
-)  # fmt: skip
+)

@@ -36,6 +36,7 @@ _SIGNS = {
 _NAMED_SIGN = re.compile("[" + re.escape("".join(_SIGNS)) + "]")
 
 _CLUSTER = re.compile(r"\s*[,.;:?!](?:[\s,.;:?!]*[,.;:?!])?")
+_STRENGTH = ",:;.!?"
 _ELIDED = "em|tis|twas|cause|til|bout|round|n|kay|course|cuse|gain|frisco"
 _PUNCTUATION = (
     rule(r"[\"*_`~|•·<>{}\\]+(?=\s|$)|(?:(?<=\s)|^)[\"*_`~|•·]+", " "),
@@ -112,5 +113,5 @@ def tidy_punctuation(text: str) -> str:
     in a row the strongest is kept.
     """
     text = apply(_PUNCTUATION, text)
-    text = _CLUSTER.sub(lambda match: max(match[0], key=",:;.!?".find) + " ", text)
+    text = _CLUSTER.sub(lambda match: max(match[0], key=_STRENGTH.find) + " ", text)
     return " ".join(text.lstrip(" ,.;:?!").split())

@@ -79,18 +79,31 @@ NOTATION = (
     rule(rf"\b(?=[\d:]*[A-Fa-f])(?P<code>{_HEX}{{2}}(?::{_HEX}{{2}}){{5}})\b", _code),  # MAC
     rule(r"(?<![\d-])(?P<code>[3-6]\d{3}([ -])\d{4}\2\d{4}\2\d{4})(?![\w-])", _code),  # card
     rule(rf"\b(?P<code>{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}})(?!\w)", _code),  # UUID
-    rule(rf"\b(?i:{_CODES}|code(?=\s?(?:is|:)))(?:\s(?:is|was|are)(?:\snow)?)?\s?[:#=]?"
-         rf"(?:\s|(?<=#)){_CODE}", _code),
-    rule(rf"(?<![\w.,:/$£€-]){_CODE}(?=\s(?:is|as)\s(?:(?:your|the|my|our|a|an)\s)?"
-         rf"(?:[\w-]+\s){{0,2}}?(?i:{_CODES}|code)\b)", _code),
+    rule(
+        rf"\b(?i:{_CODES}|code(?=\s?(?:is|:)))(?:\s(?:is|was|are)(?:\snow)?)?\s?[:#=]?"
+        rf"(?:\s|(?<=#)){_CODE}",
+        _code,
+    ),
+    rule(
+        rf"(?<![\w.,:/$£€-]){_CODE}(?=\s(?:is|as)\s(?:(?:your|the|my|our|a|an)\s)?"
+        rf"(?:[\w-]+\s){{0,2}}?(?i:{_CODES}|code)\b)",
+        _code,
+    ),
     rule(rf"(?i:\bending\s(?:in|with))\s(?!1\d{{3}}\b|20\d\d\b){_CODE}", _code),
-    rule(rf"\b(?P<state>{_STATES})\s(?P<code>\d{{5}}(?:-\d{{4}})?)(?![\w,.-]*\d)",
-         lambda m: " ".join(m["state"]) + _code(m).removeprefix(m["state"])),
+    rule(
+        rf"\b(?P<state>{_STATES})\s(?P<code>\d{{5}}(?:-\d{{4}})?)(?![\w,.-]*\d)",
+        lambda m: " ".join(m["state"]) + _code(m).removeprefix(m["state"]),
+    ),
     rule(r"\b(?=[A-Z\d]{10,}\b)(?=\w*\d[A-Z])(?=\w*[A-Z]\d)(?P<code>\w+)", _code),
-    rule(r"\b(?:HTTP\S*\s(?:(?:status|error|code)\s)*|[Ee]rror\s)[1-5]\d\d\b"
-         r"(?!\s?(?:%|[ckm]?[gms]\b))|\b[45]\d\d(?=\s(?i:errors?|not\sfound|pages?)\b)", _status),
-    rule(r"\b(\d{1,3}(?:\.\d{1,3}){3}|localhost):(\d{2,5})\b",
-         lambda m: f"{m[1]} port {numbers.digit_by_digit(m[2])}"),
+    rule(
+        r"\b(?:HTTP\S*\s(?:(?:status|error|code)\s)*|[Ee]rror\s)[1-5]\d\d\b"
+        r"(?!\s?(?:%|[ckm]?[gms]\b))|\b[45]\d\d(?=\s(?i:errors?|not\sfound|pages?)\b)",
+        _status,
+    ),
+    rule(
+        r"\b(\d{1,3}(?:\.\d{1,3}){3}|localhost):(\d{2,5})\b",
+        lambda m: f"{m[1]} port {numbers.digit_by_digit(m[2])}",
+    ),
     # seconds
     rule(rf"(?P<before>(?<![\w.,'$/-]))(?P<amount>\d+)s\b(?=\s(?:{_TIMED})\b)", _seconds),
     rule(rf"(?i)(?P<before>\b{_BEFORE_TIMES})(?P<amount>\d+)s\b", _seconds),
@@ -109,23 +122,32 @@ NOTATION = (
     rule(r"(?<=\b[Mm]y )#(?=\s)|(?<=\byour )#(?=\s)|(?<=\bphone )#(?=\s)", "number"),
     rule(r"\b([Tt])emp\.\s?(?=[−-]?\s?\d)", r"\1emperature "),
     # recipes, doses, temperatures, voltages
-    rule(rf"(?<![\w./])({numbers.QUANTITIES})\sc\.(?=\s(?:of\s)?(?:{_FOODS})\b)",
-         lambda m: f"{m[1]} cup{'s' * (m[1] not in ('1', '1/2', '1/3', '1/4', '3/4'))}"),
+    rule(
+        rf"(?<![\w./])({numbers.QUANTITIES})\sc\.(?=\s(?:of\s)?(?:{_FOODS})\b)",
+        lambda m: f"{m[1]} cup{'s' * (m[1] not in ('1', '1/2', '1/3', '1/4', '3/4'))}",
+    ),
     rule(r"(?<![\d/-])(\d{1,2})-([1-9]/(?:[2348]|16))\b(?!/)", r"\1 \2"),  # 1-1/2 cups
     rule(r"(?<=\d)x\s(?=\d+\s?(?:mg|mcg|ml|g|kg)\b)", " times "),
     rule(r"(?<=\d[CF])/(?=\d+[CF]\b|gas\b)|(?<=\d[VAW])/(?=\d+\s?(?:Hz|[VAW])\b)", ", "),
-    rule(r"\b((?i:BP|blood\spressure)(?:\s(?:of|is|was|at))*:?\s[12]?\d\d)/(?=\d\d\d?\b)",
-         r"\1 over "),
+    rule(
+        r"\b((?i:BP|blood\spressure)(?:\s(?:of|is|was|at))*:?\s[12]?\d\d)/(?=\d\d\d?\b)",
+        r"\1 over ",
+    ),
     # scores
     rule(r"\b(\d+)/(\d+)(?=\s\(\d+(?:\.\d+)?\s?%\))", r"\1 of \2"),
-    rule(r"((?i:\b(?:rat(?:ed|ings?)|scored?|ranked|graded?)):?"
-         r"(?:\s(?:it|an?|of|is|was|him|her|them))*\s)(\d+(?:\.\d+)?)/(5|10|20|100)\b"
-         r"(?!\s(?:of|(?!stars\b)[a-z]+s)\b)", r"\1\2 out of \3"),
+    rule(
+        r"((?i:\b(?:rat(?:ed|ings?)|scored?|ranked|graded?)):?"
+        r"(?:\s(?:it|an?|of|is|was|him|her|them))*\s)(\d+(?:\.\d+)?)/(5|10|20|100)\b"
+        r"(?!\s(?:of|(?!stars\b)[a-z]+s)\b)",
+        r"\1\2 out of \3",
+    ),
     # formulas: powers over something, differences of numbers and letters, factorials
     rule(r"(?<=\^\d)/(?=\w)|(?<=\b1)/(?=[a-z]\b)", " over "),
     rule(r"(?<![A-Za-z]{2})(?<=[\w)])\s-\s(?=(?:\d|[b-z]\b|\()[\w^(+*/ ]{0,30}=)", " minus "),
-    rule(r"(=\s?[\w^.()+*/]{1,12}(?:\s[+*/]\s[\w^.()]{1,12}){0,4})\s-\s(?=\d|[b-z]\b|\()",
-         r"\1 minus "),
+    rule(
+        r"(=\s?[\w^.()+*/]{1,12}(?:\s[+*/]\s[\w^.()]{1,12}){0,4})\s-\s(?=\d|[b-z]\b|\()",
+        r"\1 minus ",
+    ),
     rule(r"(?<=\w)!(?=\s?=\s)", " factorial"),
     rule(r"(?<=\d)\s?[x×]\s?(?=10\^)", " times "),
-)  # fmt: skip
+)

@@ -76,7 +76,9 @@ def year(digits: str) -> str:
     century, rest = digits[:-2], digits[-2:]
     if len(digits) < 3 or digits[-3:-1] == "00" or int(digits) < 1010:
         return cardinal(digits)
-    return f"{cardinal(century)} {'hundred' if rest == '00' else two_digits(rest)}"
+    if rest == "00":
+        return f"{cardinal(century)} hundred"
+    return f"{cardinal(century)} {two_digits(rest)}"
 
 
 def two_digits(digits: str) -> str:
@@ -219,17 +221,26 @@ def _sum(match: re.Match[str]) -> str:
     return first
 
 
-_OPERATORS = dict.fromkeys("*x×", "times") | {"-": "minus", "+": "plus", "/": "divided by"}
+_OPERATORS = {
+    "-": "minus", "+": "plus", "*": "times", "x": "times", "×": "times", "/": "divided by"
+}  # fmt: skip
 _TERM = r"\d+(?:\.\d+)?"
 _SUM = rf"{_TERM}(?:\s?[-+*/x×]\s?{_TERM}){{1,30}}"  # without a limit, its search is quadratic
 BEFORE_NUMBERS = (
-    rule(rf"(?<![\w.,/-]){_SUM}(?=\s?=\s?[-\da-z?])|"
-         rf"(?:(?<=\d=)|(?<=\d\s=\s)){_SUM}(?![\w/-]|[.,]\d)", _sum),
+    rule(
+        rf"(?<![\w.,/-]){_SUM}(?=\s?=\s?[-\da-z?])|"
+        rf"(?:(?<=\d=)|(?<=\d\s=\s)){_SUM}(?![\w/-]|[.,]\d)",
+        _sum,
+    ),
     # 1,00,000 in India, 1 000 000
-    rule(r"(?<![\d.,])(?:\d{1,2}(?:,\d\d)+,\d{3}(?!\d)|\d{1,3}(?: \d{3}){2,}(?![\d.,]\d))",
-         lambda m: re.sub("[ ,]", "", m[0])),
-    rule(r"(?<![\d.,])\d{1,3}(?:\.\d{3})+,\d{1,2}(?![\d,]|\.\d)",  # 1.299,99 in Europe
-         lambda m: m[0].replace(".", "").replace(",", ".")),
+    rule(
+        r"(?<![\d.,])(?:\d{1,2}(?:,\d\d)+,\d{3}(?!\d)|\d{1,3}(?: \d{3}){2,}(?![\d.,]\d))",
+        lambda m: re.sub("[ ,]", "", m[0]),
+    ),
+    rule(
+        r"(?<![\d.,])\d{1,3}(?:\.\d{3})+,\d{1,2}(?![\d,]|\.\d)",  # 1.299,99 in Europe
+        lambda m: m[0].replace(".", "").replace(",", "."),
+    ),
     rule(r"\b(\d{2,3})/(\d{2,3})(?=\s?mmHg\b)", r"\1 over \2"),
     rule(r"#\s?(?=\d)", " number "),
     rule(r"\bNo\s(?=\d)", "number "),
@@ -238,10 +249,13 @@ BEFORE_NUMBERS = (
     rule(r"§§?\s?(?=\d)", "section "),
     rule(r"(?<=\d)\s?\+(?=\s|$|[,.;!?])", " plus"),
     rule(r"(?<=\d)\s?[*·]\s?(?=\d)", " times "),
-    rule(r"(?<=\d)(?<!\b0)\s?[x×]\s?(?=\d)|(?<=\b0)(?:\s[x×]\s?|×)(?=\d)|"
-         r"(?<=[\da-z])\s[x×]\s(?=\d)", " by "),
+    rule(
+        r"(?<=\d)(?<!\b0)\s?[x×]\s?(?=\d)|(?<=\b0)(?:\s[x×]\s?|×)(?=\d)|"
+        r"(?<=[\da-z])\s[x×]\s(?=\d)",
+        " by ",
+    ),
     rule(r"(?<![\d.,])(\d{1,3}) 000(?!\d| \d)", r"\g<1>000"),
-)  # fmt: skip
+)
 NUMBERS = (
     rule(r"\b0x([0-9A-Fa-f]+)\b", lambda m: f"zero x {characters(m[1])}"),
     rule(r"\b([A-Z]{2})(?!\d*00\b)(\d{3,4})\b", lambda m: f"{' '.join(m[1])} {characters(m[2])}"),
@@ -250,16 +264,22 @@ NUMBERS = (
     rule(r"\b9/11\b", "nine eleven"),
     rule(r"\b50/50\b", "fifty fifty"),
     rule(r"\b([12]\d{3})/(\d\d)\b(?!/)", _range),
-    rule(r"\b(\d+(?:\.\d+)?)[eE]([+-]?\d+)\b",
-         lambda m: f"{number(m[1])} times ten to the power of {number(m[2])}"),
+    rule(
+        r"\b(\d+(?:\.\d+)?)[eE]([+-]?\d+)\b",
+        lambda m: f"{number(m[1])} times ten to the power of {number(m[2])}",
+    ),
     rule(r"(?<=\w)\s?\^2\b", " squared"),
     rule(r"(?<=\w)\s?\^3\b", " cubed"),
     rule(r"(?<=\d)\^(-?\d+)\b", lambda m: f" to the power of {number(m[1])}"),
     rule(r"\b\d+(?:-\d+){2,}\b", lambda m: ", ".join(map(digit_by_digit, m[0].split("-")))),
-    rule(r"(?<![\d.])\d+(?:\.\d+){2,}\b",  # "v2.0.1" too
-         lambda m: " " + " point ".join(map(cardinal, m[0].split(".")))),
-    rule(r"(?<![\w.])([A-Z])\.(\d+)\b(?!\.\d)",
-         lambda m: f"{m[1]} point {cardinal(m[2]) if len(m[2]) < 3 else digit_by_digit(m[2])}"),
+    rule(
+        r"(?<![\d.])\d+(?:\.\d+){2,}\b",  # "v2.0.1" too
+        lambda m: " " + " point ".join(map(cardinal, m[0].split("."))),
+    ),
+    rule(
+        r"(?<![\w.])([A-Z])\.(\d+)\b(?!\.\d)",
+        lambda m: f"{m[1]} point {cardinal(m[2]) if len(m[2]) < 3 else digit_by_digit(m[2])}",
+    ),
     rule(r"(?i)(?<!\d,)\b(\d[\d,]*)(?:st|nd|rd|th)\b", lambda m: ordinal(m[1])),
     rule(r"(?<![\w,.])'?(\d{1,3}0)'?s\b", lambda m: re.sub("y$", "ie", year(m[1])) + "s"),
     rule(r"(?<![\w.])'(\d\d)\b(?!')", lambda m: two_digits(m[1])),
@@ -275,4 +295,4 @@ NUMBERS = (
     rule(r"\d+\.\d+", lambda m: number(m[0])),
     rule(r"(?i)(?<=call )911\b|(?<=called )911\b|(?<=dial )911\b", "nine one one"),
     rule(r"\d+", _bare),
-)  # fmt: skip
+)

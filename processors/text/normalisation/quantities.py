@@ -51,18 +51,21 @@ class _Currency(NamedTuple):
 
 
 _CURRENCIES_OF = {  # by their signs and codes
-    "$": _Currency("dollar", "dollars"), "€ EUR": _Currency("euro", "euros"),
+    "$": _Currency("dollar", "dollars"),
     "£ GBP": _Currency("pound", "pounds", "penny", "pence"),
-    "¥ JPY": _Currency("yen", "yen", "sen", "sen"), "CNY": _Currency("yuan", "yuan"),
-    "₹ INR": _Currency("rupee", "rupees", "paisa", "paise"), "₩": _Currency("won", "won"),
+    "€ EUR": _Currency("euro", "euros"),
+    "¥ JPY": _Currency("yen", "yen", "sen", "sen"),
+    "₹ INR": _Currency("rupee", "rupees", "paisa", "paise"),
+    "₩": _Currency("won", "won"),
     "₽": _Currency("ruble", "rubles", "kopeck", "kopecks"),
+    "CNY": _Currency("yuan", "yuan"),
     "CHF": _Currency("Swiss franc", "Swiss francs", "centime", "centimes"),
     "US$ USD": _Currency("US dollar", "US dollars"),
     "C$ CA$ CAD": _Currency("Canadian dollar", "Canadian dollars"),
     "A$ AU$ AUD": _Currency("Australian dollar", "Australian dollars"),
     "NZ$": _Currency("New Zealand dollar", "New Zealand dollars"),
     "HK$": _Currency("Hong Kong dollar", "Hong Kong dollars"),
-}  # fmt: skip
+}
 _CURRENCIES = {sign: name for signs, name in _CURRENCIES_OF.items() for sign in signs.split()}
 _MAGNITUDES = {
     "k": "thousand", "m": "million", "mn": "million", "mm": "million", "mio": "million",
@@ -167,8 +170,11 @@ def _inches(match: re.Match[str]) -> str:
 
 
 UNITS = (
-    rule(r"(?<![\w.,])(0(?=,)|\d+(?=,\d\d?(?!\d))),"  # 1,5 kg in Europe
-         rf"(?=\d+(?:\s?[-–]\s?\d+(?:,\d\d?)?)?\s?(?:{_UNIT})(?![\w^]|'\w))", r"\1."),
+    rule(
+        r"(?<![\w.,])(0(?=,)|\d+(?=,\d\d?(?!\d))),"  # 1,5 kg in Europe
+        rf"(?=\d+(?:\s?[-–]\s?\d+(?:,\d\d?)?)?\s?(?:{_UNIT})(?![\w^]|'\w))",
+        r"\1.",
+    ),
     rule(r"(?<![\w'.])(\d{1,2})\s?ft\.?\s(\d{1,2})\s?in\b(?!\.)", _feet),
     rule(rf"(?<![\w.,/])({QUANTITIES})\s?({_UNIT}){_PER_UNIT}(?![\w^/]|'\w)", _measured),
     # "10s" is a decade
@@ -178,6 +184,8 @@ UNITS = (
     rule(r"(?<![\w'.])(\d{1,2})'\s?(\d{1,2}(?:\.5)?)(?:\"|'')?(?!\w)", _feet),
     rule(r"(?<![\w'.])(\d{1,3})'()(?=\s(?:tall|long|wide|high|deep|by|x)\b)", _feet),
     rule(r'(?<![\w.])(\d+(?:\.\d+)?|\d+/\d+|\d+ \d+/\d+)"(?!\w)', _inches),
-    rule(r"(?<=[a-z])\s?/\s?(hour|hr|day|week|month|mo|year|yr|night|person|kg|lb|km|mile)\b",
-         lambda m: f" per {_PER.get(m[1], m[1])}"),
-)  # fmt: skip
+    rule(
+        r"(?<=[a-z])\s?/\s?(hour|hr|day|week|month|mo|year|yr|night|person|kg|lb|km|mile)\b",
+        lambda m: f" per {_PER.get(m[1], m[1])}",
+    ),
+)
