@@ -206,8 +206,10 @@ def _write_durations(folder: Path) -> None:
 
 
 def _read_durations(folder: Path) -> object:
-    sources = (durations_in(path, path.suffix.lower()[1:]) for path in sorted(folder.iterdir()))
-    return [entry.read() for source in [*sources] for entry in source.entries]
+    entries = []
+    for path in sorted(folder.iterdir()):
+        entries += durations_in(path, path.suffix.lower()[1:]).entries
+    return [entry.read() for entry in entries]
 
 
 def _write_experiment(folder: Path) -> None:

@@ -67,14 +67,17 @@ def test_short_pauses_stand_between_words_only(text):
 @pytest.mark.parametrize(
     ("text", "phones"),
     [
-        ("{HH AY1}, {W ER1}.", "HH AY1 <,> W ER1 <.>"), ("{HH AY1}5", "HH AY1 F AY1 V <.>"),
+        ("{HH AY1}, {W ER1}.", "HH AY1 <,> W ER1 <.>"),
         ("say {HH AY1}? $5!", "S EY1 HH AY1 <?> F AY1 V D AA1 L ER0 Z <!>"),
         ("say {HH AY1} -- you", "S EY1 HH AY1 <,> Y UW1 <.>"),
-        ("{HH AY1} (you)", "HH AY1 <,> Y UW1 <,>"), ("{HH AY1}”, you", "HH AY1 <,> Y UW1 <.>"),
-        ("({HH AY1}) you", "HH AY1 <,> Y UW1 <.>"), ("{HH AY1} word", "HH AY1 W ER1 D <.>"),
+        ("{HH AY1} (you)", "HH AY1 <,> Y UW1 <,>"),
+        ("{HH AY1}”, you", "HH AY1 <,> Y UW1 <.>"),
+        ("({HH AY1}) you", "HH AY1 <,> Y UW1 <.>"),
         ("{HH AY1}you .5", "HH AY1 Y UW1 P OY1 N T F AY1 V <.>"),
+        ("{HH AY1}5", "HH AY1 F AY1 V <.>"),
+        ("{HH AY1} word", "HH AY1 W ER1 D <.>"),
     ],
-)  # fmt: skip
+)
 def test_punctuation_after_inline_phones_is_a_pause_and_stays_in_the_normalised_text(text, phones):
     assert " ".join(ENGLISH(text).phones) == f"<sil> {phones}"
     assert ENGLISH("say {HH AY1}? $5!").normalized == "say {HH AY1}? five dollars!"
@@ -115,11 +118,16 @@ def test_braces_without_phones_are_no_word(extractor):
         frontend("{|hello}")
 
 
-def test_text_without_words_and_words_and_languages_that_cannot_be_said_are_refused(ipa):
-    for text in ("", " \n", "😀👍", "\x00\x07", "...?!", "\u200f\u202e", "''", "-"):
-        for frontend in (ENGLISH, ipa):
-            with pytest.raises(InputError, match="no word to say"):
-                frontend(text)
+@pytest.mark.parametrize(
+    "text", ["", " \n", "😀👍", "\x00\x07", "...?!", "\u200f\u202e", "''", "-"]
+)
+def test_text_without_words_is_refused(ipa, text):
+    for frontend in (ENGLISH, ipa):
+        with pytest.raises(InputError, match="no word to say"):
+            frontend(text)
+
+
+def test_words_and_languages_that_cannot_be_said_are_named():
     with pytest.raises(InputError, match="'25' has no English pronunciation"):
         TextFrontend(TextConfig(normalizer="none"), "en-us")("room 25")
     with pytest.raises(InputError, match=r"text is 'de'; set preprocess\.text\.phone_extractor to"):

@@ -38,9 +38,12 @@ def test_endings_follow_the_voicing_of_the_stem(word, stem, ending):
     assert LexiconPhonemizer()([word])[0][:2] == (tuple(expected.split()), False)
 
 
-def test_the_users_lexicon_comes_before_cmudict_and_has_stems_of_a_doubled_consonant_and_a_y():
+def test_the_users_lexicon_comes_before_cmudict():
     assert LexiconPhonemizer()(["Hello"])[0][:2] == (("HH", "AH0", "L", "OW1"), True)
     assert say("Hello", hello=("B", "AY1")) == ["B AY1"]
+
+
+def test_a_doubled_consonant_and_a_y_find_their_stems():
     lexicon = {"zug": ("Z", "AH1", "G"), "zorry": ("Z", "AO1", "R", "IY0")}
     said = say("zugged", "zugging", "zorries", "zorried", **lexicon)
     assert said == ["Z AH1 G D", "Z AH1 G IH0 NG", "Z AO1 R IY0 Z", "Z AO1 R IY0 D"]
@@ -60,13 +63,16 @@ def test_compounds_quoted_words_and_letters_are_said(words, phones):
     assert say(*words.split()) == phones.split("|")
 
 
-def test_words_outside_the_lexicons_are_said_by_rule_and_reported_or_refused():
+def test_words_outside_the_lexicons_are_said_by_rule_and_reported():
     by_network, by_names = LexiconPhonemizer()(["flibberty", "xqd"])
     assert by_network[:2] == (("F", "L", "IH1", "B", "ER0", "T", "IY0"), False)
     assert by_names[:2] == (("EH1", "K", "S", "K", "Y", "UW1", "D", "IY1"), False)
-    for word in ("25", "%", "naïve2", "привет"):
-        with pytest.raises(InputError, match=f"'{word}' has no English pronunciation"):
-            LexiconPhonemizer()([word])
+
+
+@pytest.mark.parametrize("word", ["25", "%", "naïve2", "привет"])
+def test_what_cannot_be_said_is_named(word):
+    with pytest.raises(InputError, match=f"'{word}' has no English pronunciation"):
+        LexiconPhonemizer()([word])
 
 
 def test_every_word_of_letters_has_phones_of_the_inventory():
@@ -97,20 +103,27 @@ def test_cmudict_is_sorted_and_lookup_finds_what_a_full_parse_finds_in_any_case(
     assert lookup("Hello") == ("HH", "AH0", "L", "OW1")
 
 
-def test_user_lexicon_has_comments_and_variants_and_its_faults_name_file_and_line(tmp_path):
+def test_user_lexicon_is_read_with_comments_and_variants(tmp_path):
     path = tmp_path / "lexicon.txt"
-    with pytest.raises(InputError, match="check lexicon_path"):
-        read_lexicon(path, is_arpabet)
     path.write_text("\ufeff# mine\n;;; old\n\nArion  AH0 R AY1 AH0 N\nARION(2) EH1 R\n", "utf-8")
     assert read_lexicon(path, is_arpabet) == {"arion": ("AH0", "R", "AY1", "AH0", "N")}
-    for line, message in (
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
         ("word", r"lexicon.txt:2: 'word' has no phones"),
         ("word W QQ D", r"txt:2: .* phone 'QQ'"),
         ("foo,F UW1", "txt:2: 'foo,F' has a mark where a space follows"),
-    ):
-        path.write_text(f"a AH0\n{line}\n")
-        with pytest.raises(InputError, match=message):
-            read_lexicon(path, is_arpabet)
+    ],
+)
+def test_faults_name_file_and_line_and_a_missing_file_its_key(tmp_path, line, message):
+    path = tmp_path / "lexicon.txt"
+    path.write_text(f"a AH0\n{line}\n")
+    with pytest.raises(InputError, match=message):
+        read_lexicon(path, is_arpabet)
+    with pytest.raises(InputError, match="check lexicon_path"):
+        read_lexicon(tmp_path / "none.txt", is_arpabet)
 
 
 # Names and words that CMUdict does not have.

@@ -35,6 +35,9 @@ def plain(spoken):
 )  # fmt: skip
 def test_words_are_spelt_with_boundaries_where_no_punctuation_is(text, sequence):
     assert plain(LETTERS(text)) == sequence
+
+
+def test_short_pauses_can_take_the_place_of_punctuation():
     spoken = TextFrontend(TextConfig(phone_extractor="letters", pauses="sp"), "en-us")("So, a b.")
     assert " ".join(spoken.phones) == "s o <sp> a <space> b"
 
@@ -92,9 +95,12 @@ def test_words_of_one_known_pronunciation_have_phones(word, phones):
     assert " ".join(mix(MIXED(word), 1.0).phones) == f"<sil> {phones} <.>"
 
 
-def test_letters_cannot_collide_with_phones_or_marks_and_the_lexicon_of_the_user_decides(tmp_path):
+def test_letters_cannot_collide_with_phones_or_marks():
     assert {*MIXED("B b, d k f.").phones} - {*PAUSES} == {"b", "d", "k", "f"}
     assert WORD_BOUNDARY not in MARKS
+
+
+def test_the_lexicon_of_the_user_decides(tmp_path):
     path = tmp_path / "mine.txt"
     path.write_text("read  R EH1 D\nSQL  S IY1 K W AH0 L\n")
     config = TextConfig(phone_extractor="mixed", lexicon_path=str(path))
@@ -208,7 +214,7 @@ def test_what_has_no_letters_phones_or_words_is_refused(extractor, language, tex
         TextFrontend(TextConfig(phone_extractor=extractor), language)(text)
 
 
-WORDS = [WordPhones(index, 2 * index, 2 * index + 1, ("X",)) for index in range(2000)]
+WORDS = [WordPhones(index, 2 * index, 2 * index + 1, ("X",)) for index in range(5000)]
 DRAWN = [0, 1, 2, 3, 4, 5, 6, 7, 8, 13, 14, 16, 17]
 
 

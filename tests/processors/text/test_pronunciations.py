@@ -58,15 +58,17 @@ WORDS = {
 @pytest.mark.parametrize(
     ("text", "spoken"),
     [
-        ("New\n York, Yorkers", "city, Yorkers"), ("tell us: the US", "tell us: the you ess"),
-        ("polish POLISH", "{P OW1 L IH0 SH|polish} shine"), ("Zoe\u0308", "{Z OW0 IY1|Zoë}"),
+        ("New\n York, Yorkers", "city, Yorkers"),
+        ("tell us: the US", "tell us: the you ess"),
+        ("polish POLISH", "{P OW1 L IH0 SH|polish} shine"),
+        ("Zoe\u0308", "{Z OW0 IY1|Zoë}"),
         ("C++ on .NET", "see plus plus on dot net"),
         ("bob@x, @ C++11", "bob at sign x, at sign see plus plus 11"),
         ("o'clock, 'clock' clocks clock-work", "o'clock, 'cloak' clocks cloak-work"),
         ("O’Hara’s york's", "oh hair a’s {Y AO1 R K AH0 Z|york's}"),
         ("{K L AA1 K} clock", "{K L AA1 K} cloak"),
     ],
-)  # fmt: skip
+)
 def test_the_longest_whole_words_are_found_in_their_case(text, spoken):
     assert said(WORDS, text) == spoken
 

@@ -146,7 +146,7 @@ def test_a_given_format_is_taken_and_auto_decides_otherwise():
     ],
 )
 def test_no_sign_that_is_repeated_takes_quadratic_time(part):
-    source = (part * 10_000)[:10_000]
+    source = (part * 15_000)[:15_000]
     start = time.process_time()
     recognised(source)
     for format in ("markdown", "html"):
@@ -154,7 +154,7 @@ def test_no_sign_that_is_repeated_takes_quadratic_time(part):
             texts(source, format)
         except InputError as error:
             assert re.search("nested|inside each other|20000 signs", str(error))  # noqa: PT017
-    assert time.process_time() - start < 0.9  # quadratic time is over 1.1 s
+    assert time.process_time() - start < 2  # quadratic time is over 2.5 s
 
 
 def test_brackets_in_brackets_take_no_quadratic_time():

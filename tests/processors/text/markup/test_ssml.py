@@ -28,12 +28,13 @@ def shown(block) -> str:
 @pytest.mark.parametrize(
     ("content", "blocks"),
     [
-        ("Hello &amp; <![CDATA[bye]]>.", ["Hello & bye."]), ("One\n\n  line", ["One line"]),
+        ("Hello &amp; <![CDATA[bye]]>.", ["Hello & bye."]),
+        ("One\n\n  line", ["One line"]),
         (" <s>a</s> <s>b</s> c", ["a", "b", " c"]),
         ("<p>a</p><p>b</p>c", ["a", "0.75 s|b", "0.75 s|c"]),
         ("<p>a</p><break time='1s'/><p>b</p>", ["a", "1 s", "b"]),
     ],
-)  # fmt: skip
+)
 def test_text_is_one_run_and_sentences_of_p_and_s_are_their_own(content, blocks):
     assert [*map(shown, read(content))] == blocks
 
@@ -101,7 +102,8 @@ def test_the_attributes_of_real_documents_are_allowed():
     ("content", "message"),
     [
         ("<p>a", "line 1, column 14: not well-formed SSML: mismatched tag"),
-        ("a & b", "not well-formed"), ("&nbsp;", "not well-formed SSML: undefined entity"),
+        ("a & b", "not well-formed"),
+        ("&nbsp;", "not well-formed SSML: undefined entity"),
         ("<speak>a</speak>", "line 1, column 8: <speak>; the root of the document"),
         ("<sub alias='x'><p>a</p></sub>", "<p> in <sub>, which holds no elements"),
         ("<break>a</break>", "text in <break>, which is empty"),
@@ -111,12 +113,15 @@ def test_the_attributes_of_real_documents_are_allowed():
         ("<phoneme ph='a'/>", "nothing is in <phoneme>"),
         ("<prosody rate='0%'>a</prosody>", "rate: '0%'; expected"),
         ("<prosody rate='1000%'><prosody rate='200%'>a</prosody></prosody>", "more than 10 times"),
-        ("<prosody volume='+10dB'>" * 3 + "</prosody>" * 3, "56: <prosody>: rate or pitch ch"),
+        (
+            "<prosody volume='+10dB'>" * 3 + "</prosody>" * 3,
+            "column 56: <prosody>: rate or pitch ch",
+        ),
         ("<break time='10s'/>" * 361, "column 6848: the breaks last more than 1 h in all"),
         ("<lang xml:lang='fr'>a</lang>", "language 'fr': this voice speaks de, en-us"),
         (f"{'<p>' * 32}{'</p>' * 32}", "column 101: elements are nested more than 32 deep"),
     ],
-)  # fmt: skip
+)
 def test_wrong_documents_are_refused_at_their_place(content, message):
     with pytest.raises(InputError, match=r"^line 1, column \d+: ") as caught:
         read(content)
@@ -243,9 +248,9 @@ def test_long_documents_are_refused_at_once_and_the_longest_is_read_in_time():
     with pytest.raises(InputError, match="at most 1000000 are read"):
         read("a" * MAX_CHARACTERS)
     start = time.process_time()
-    assert len(read("<p>a</p>" * 5000)) == 5000
-    assert len(read("a<break time='1ms'/>" * 5000)[0]) == 10_000
-    assert time.process_time() - start < 2.5
+    assert len(read("<p>a</p>" * 10_000)) == 10_000
+    assert len(read("a<break time='1ms'/>" * 10_000)[0]) == 20_000
+    assert time.process_time() - start < 5
 
 
 def test_the_documentation_lists_the_elements():

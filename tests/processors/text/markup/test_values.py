@@ -64,12 +64,20 @@ def test_other_values_are_refused_with_what_is_expected(attribute, text, expecte
         ("date", "1999", "y", "Nineteen ninety-nine"),
     ],
 )  # fmt: skip
-def test_english_is_put_into_words_and_other_languages_into_figures(kind, text, format, words):
+def test_english_is_put_into_words(kind, text, format, words):
     spoken = say_as(kind, text, format, in_english=True)
     assert " ".join(spoken.split()) == words
-    figures = {"aß": "characters", "12": "digits", "030-12": "telephone", "1,234": "cardinal"}
-    spoken = [say_as(kind, text, "", in_english=False) for text, kind in figures.items()]
-    assert spoken == ["A S S", "1 2", "0 3 0, 1 2", "1234"]  # which espeak-ng reads
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "spoken"),
+    [
+        ("characters", "aß", "A S S"), ("digits", "12", "1 2"),
+        ("telephone", "030-12", "0 3 0, 1 2"), ("cardinal", "1,234", "1234"),
+    ],
+)  # fmt: skip
+def test_other_languages_get_figures_that_espeak_reads(kind, text, spoken):
+    assert say_as(kind, text, "", in_english=False) == spoken
 
 
 @pytest.mark.parametrize(
@@ -115,10 +123,12 @@ def test_pronunciations_are_written_in_the_phones_of_a_voice(
 @pytest.mark.parametrize(
     ("pronunciation", "alphabet", "message"),
     [
-        ("T", "sampa", "alphabet: 'sampa'; expected ipa, arpabet"), ("...", "ipa", "no phone"),
-        ("T QQ", "arpabet", "no phone of ARPAbet: QQ"), ("ʘa", "ipa", "no sound of English: ʘ"),
+        ("T", "sampa", "alphabet: 'sampa'; expected ipa, arpabet"),
+        ("T QQ", "arpabet", "no phone of ARPAbet: QQ"),
+        ("ʘa", "ipa", "no sound of English: ʘ"),
+        ("...", "ipa", "no phone"),
     ],
-)  # fmt: skip
+)
 def test_other_phones_are_refused(pronunciation, alphabet, message):
     with pytest.raises(InputError, match=message):
         phones_of(pronunciation, alphabet, in_ipa=False, known=ARPABET)
