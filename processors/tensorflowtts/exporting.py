@@ -96,10 +96,9 @@ def export_dump(
     split = split_of([utterance.id for utterance in utterances], test_size, seed)
     with new_folder(outdir) as folder:
         rejected = list(listing.rejected)
+        chunks = {f"{n}": utterances[n : n + _CHUNK] for n in range(0, len(utterances), _CHUNK)}
+        extract = partial(_extract, preprocess, folder, split)
         with progress(len(utterances), "features") as bar:
-            starts = range(0, len(utterances), _CHUNK)
-            chunks = {f"{n}": utterances[n : n + _CHUNK] for n in starts}
-            extract = partial(_extract, preprocess, folder, split)
             for done in run_chunks(extract, chunks, n_cpus, preprocess.backend):
                 rejected += [*done.result, *shards.crash_rejections(done.lost, "features")]
                 bar.advance(len(chunks[done.key]))
@@ -127,11 +126,7 @@ def split_of(ids: Sequence[str], test_size: float, seed: int) -> SplitOfId:
 
 
 def _extract(
-    config: PreprocessConfig,
-    folder: Path,
-    split: SplitOfId,
-    _name: str,
-    utterances: list[Utterance],
+    config: PreprocessConfig, folder: Path, split: SplitOfId, _key: str, utterances: list[Utterance]
 ) -> list[Rejection]:
     """Writes the arrays of some utterances, and returns those that cannot be used."""
     extractor = shards.once_per_process(partial(_Extractor, config), repr(config))
@@ -176,11 +171,11 @@ def _finish(folder: Path, split: SplitOfId, config: PreprocessConfig) -> None:
             values = np.load(file.path(folder, "train", id)).astype(np.float64)
             yield values if file == layout.RAW_MEL else values[values != 0][:, None]
 
-    files = (layout.RAW_MEL, layout.F0, layout.ENERGY)
-    stats = [mean_and_scale(partial(arrays, file)) for file in files]
-    for name, rows in zip((layout.STATS, layout.STATS_F0, layout.STATS_ENERGY), stats, strict=True):
-        write_array(folder / name, rows)
-    mean, scale = stats[0]
+    mel_stats = mean_and_scale(partial(arrays, layout.RAW_MEL))
+    write_array(folder / layout.STATS, mel_stats)
+    for name, file in ((layout.STATS_F0, layout.F0), (layout.STATS_ENERGY, layout.ENERGY)):
+        write_array(folder / name, mean_and_scale(partial(arrays, file)))
+    mean, scale = mel_stats
     symbols = layout.symbols()
     lengths = {"max_seq_length": 0, "max_mel_length": 0, "vocab_size": len(symbols)}
     for id, name in split.items():

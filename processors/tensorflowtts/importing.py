@@ -32,7 +32,6 @@ from utils.errors import InputError
 from utils.files import read_json, size_and_time
 
 _READ = (layout.IDS, layout.RAW_MEL, layout.F0, layout.ENERGY, layout.WAV)
-_WAVS = "wavs"  # folder of the recordings in that of the dataset
 
 
 def import_dump(
@@ -52,13 +51,13 @@ def import_dump(
     if both := sorted({*train} & {*valid}):
         raise InputError(f"{dump}: in train and in valid: {', '.join(both[:5])}")
     split_of = dict.fromkeys(train, "train") | dict.fromkeys(valid, "valid")
-    durations = _find_durations(dump, durations_in, split_of) if preprocess.has_aligner else None
+    durations = _find_durations(dump, durations_in, {*split_of}) if preprocess.has_aligner else None
     corpus = preprocess.corpus_of(dataset)
     folder = processed_folder(preprocess, dataset)
     utterances = [
         Utterance(
             id=id,
-            audio=(folder / _WAVS / f"{id}.wav").resolve(),
+            audio=(folder / "wavs" / f"{id}.wav").resolve(),
             text=_text(layout.IDS.path(dump, split_of[id], id)),
             speaker=corpus.speaker or dataset,
             language="en-us",
@@ -180,16 +179,14 @@ def _read_ids(path: Path) -> list[str]:
     return sorted(ids.tolist())
 
 
-def _find_durations(
-    dump: Path, source: Path | None, split_of: dict[str, str]
-) -> dict[str, list[Path]]:
+def _find_durations(dump: Path, source: Path | None, ids: set[str]) -> dict[str, list[Path]]:
     """Returns files of durations by id, in whichever split they are."""
     roots = [source or dump / name / layout.DURATIONS.folder for name in layout.SPLITS]
     end = f"-{layout.DURATIONS.end}.npy"
     files: dict[str, list[Path]] = {}
     for path in sorted({path for root in roots for path in root.rglob(f"*{end}")}):
         files.setdefault(path.name.removesuffix(end), []).append(path)
-    if not files.keys() & split_of.keys():
+    if not files.keys() & ids:
         remedy = "give their folder by --durations, or set preprocess.aligner to learned"
         raise InputError(f"{source or dump}: no durations of its utterances; {remedy}")
     return files

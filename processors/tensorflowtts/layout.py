@@ -57,10 +57,8 @@ DURATIONS = ArrayFile("duration", "durations")  # (N,) frames; added later, from
 
 def symbols() -> tuple[str, ...]:
     """Returns the 149 symbols by their names in dumps, in the order of their ids."""
-    return tuple(
-        _FOREIGN_NAMES.get(name, name.strip("<>") if name.startswith("<") else name)
-        for name in nvidia_vocabulary(SYMBOL_SET).symbols
-    )
+    names = nvidia_vocabulary(SYMBOL_SET).symbols
+    return tuple(_FOREIGN_NAMES.get(name, name.strip("<>")) for name in names)
 
 
 def check_config(config: PreprocessConfig, mel: MelConfig) -> None:

@@ -18,20 +18,14 @@ from processors.text.tokens import (
     clean_characters,
     inline_phones,
     is_sign,
-    is_word,
+    kind_of,
     merge_pauses,
     split_inline,
     tokenize,
 )
 from utils.errors import InputError
 
-# what may be in braces; otherwise phones of ARPAbet
-_SETS = {
-    **dict.fromkeys(("espeak", "espeak_characters"), (is_ipa, "a phone of IPA")),
-    "letters": (letters.is_letter, "a letter"),
-}
 _WORD = "word"  # placeholder for inline phones when the text after them is normalised
-Phonemizer = Callable[[Sequence[str]], list[Pronunciation]]  # of the words of a clause
 
 
 class TextFrontend:
@@ -48,19 +42,21 @@ class TextFrontend:
         self, config: TextConfig, language: str, unknown: UnknownCharacters = "refuse"
     ) -> None:
         self.language = language
+        self._config = config
         self._unknown: UnknownCharacters = unknown
         self._symbols = config.phone_extractor if config.keeps_punctuation else ""
-        self._in_letters, self._ends_in_eos = config.in_letters, config.ends_in_eos
-        self._is_characters = config.is_characters
         self._phone_prefix = symbols.ARPABET_PREFIX if config.has_nvidia_symbols else ""
         self._has_classes = config.pauses == "classes" and not self._symbols
         self._is_english = config.normalizer == "english" and is_english(language)
-        arpabet = (is_arpabet, "a phone of ARPAbet")
-        self._is_phone, self._phone_kind = _SETS.get(config.phone_extractor, arpabet)
+        self._is_phone, self._phone_kind = is_arpabet, "a phone of ARPAbet"
+        if config.has_espeak:
+            self._is_phone, self._phone_kind = is_ipa, "a phone of IPA"
+        elif config.phone_extractor == "letters":
+            self._is_phone, self._phone_kind = letters.is_letter, "a letter"
         path = config.lexicon_path
         lexicon = read_lexicon(Path(path), self._is_phone) if path else {}
         self._own_words = frozenset(lexicon)
-        self._phonemize: Phonemizer
+        self._phonemize: Callable[[Sequence[str]], list[Pronunciation]]  # the words of a clause
         if config.has_espeak:
             self._phonemize = EspeakPhonemizer(language, lexicon, unknown)
         elif config.phone_extractor == "letters":
@@ -93,14 +89,13 @@ class TextFrontend:
             parts.append(self._read(part, is_first=not any(tokens for _, tokens in parts)))
         normalised = " ".join("".join(words for words, _ in parts).split())
         tokens = [token for _, tokens in parts for token in tokens]
-        unspoken = self.unspoken(text)
         normalised, tokens, marks = self._units(normalised, tokens)
         if not any(map(_is_spoken, tokens)):
             raise InputError(f"there is no word to say in {text[:80]!r}")
         units = [self._units(*part)[1] for part in parts] if len(parts) > 1 else []
         word_ends = accumulate(sum(map(_is_spoken, part)) for part in units)
         spoken = self._spoken(text, normalised, tokens)
-        return replace(spoken, unspoken=(*unspoken, *marks), word_ends=tuple(word_ends))
+        return replace(spoken, unspoken=(*self.unspoken(text), *marks), word_ends=tuple(word_ends))
 
     def _read(self, text: str, *, is_first: bool) -> tuple[str, list[Token]]:
         """Reads a part of a text: the text in words, and its words, pauses and phones."""
@@ -110,8 +105,7 @@ class TextFrontend:
             if inline:
                 token = inline_phones(piece)
                 if wrong := [name for name in token.text.split() if not self._is_phone(name)]:
-                    fault = f"'{wrong[0]}' in {{{token.text}}} is not {self._phone_kind}"
-                    raise InputError(fault)
+                    raise InputError(f"'{wrong[0]}' in {{{token.text}}} is not {self._phone_kind}")
                 is_word = token.shown and not self._symbols
                 normalised += f" {token.shown}" if is_word else f" {{{piece}}}"
                 tokens.append(token)
@@ -128,7 +122,7 @@ class TextFrontend:
         """Converts these to words without hyphens, or symbols; returns also marks left out."""
         if self._symbols:
             return letters.read_symbols(text, self._symbols)
-        if self._in_letters:
+        if self._config.in_letters:
             tokens = [word for token in tokens for word in letters.split_words(token)]
         return text, merge_pauses(tokens), ()
 
@@ -144,9 +138,10 @@ class TextFrontend:
 
     def _reads(self, sign: str) -> bool:
         """Tells whether the phonemizer gets a sign; the one of the lexicon refuses it by name."""
+        is_word = kind_of(sign) == "word"
         if isinstance(self._phonemize, EspeakPhonemizer):
-            return is_word(sign) and self._phonemize.reads(sign)
-        return is_word(sign) and isinstance(self._phonemize, LexiconPhonemizer)
+            return is_word and self._phonemize.reads(sign)
+        return is_word and isinstance(self._phonemize, LexiconPhonemizer)
 
     def unspoken(self, text: str) -> tuple[str, ...]:
         """Returns the signs and letters of a text that are left out, each once."""
@@ -156,9 +151,8 @@ class TextFrontend:
         named = dict.fromkeys(name_signs(clean_characters(plain), self.language))
         if not self._is_english:
             return tuple(char for char in named if is_sign(char) and not self._reads(char))
-        unknown = self._unknown
         signs = () if self._symbols else (c for c in named if is_sign(c) and not has_name(c))
-        others = (c for c in named if unknown != "refuse" and left_out(c, unknown))
+        others = (c for c in named if self._unknown != "refuse" and left_out(c, self._unknown))
         return (*signs, *others)
 
     def holds_phones(self, inline: str) -> bool:
@@ -190,7 +184,7 @@ class TextFrontend:
             spoken = next(said) if token.kind == "word" else Pronunciation(phones, in_lexicon=True)
             while spoken.is_joined and pairs[-1][0].text == symbols.WORD_BOUNDARY:
                 pairs.pop()
-            if self._is_characters:
+            if self._config.is_characters:
                 spoken = spoken._replace(phones=tuple("".join(spoken.phones)))
             pairs.append((token, spoken))
         return pairs
@@ -208,7 +202,7 @@ class TextFrontend:
                     has_marks = self._has_classes or self._symbols
                     phones.append(token.text if has_marks else symbols.SHORT_PAUSE)
                 continue
-            if follows_word and self._in_letters and not self._symbols:
+            if follows_word and self._config.in_letters and not self._symbols:
                 phones.append(symbols.WORD_BOUNDARY)
             start, end = len(phones), len(phones) + len(said.phones)
             if said.instead:
@@ -221,8 +215,8 @@ class TextFrontend:
             phones.append(symbols.FULL_STOP)
         if phones[-1] == symbols.SHORT_PAUSE:
             phones.pop()
-        phones += [symbols.END] * self._ends_in_eos
-        if self._is_characters:  # with a blank before, after and between all of them
+        phones += [symbols.END] * self._config.ends_in_eos
+        if self._config.is_characters:  # with a blank before, after and between all of them
             phones = [symbols.BLANK, *(name for phone in phones for name in (phone, symbols.BLANK))]
             words = [Word(word.text, 2 * word.start + 1, 2 * word.end) for word in words]
         spoken = SpokenText(text, normalised, tuple(phones), tuple(words), tuple(unknown))

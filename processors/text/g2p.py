@@ -23,11 +23,9 @@ from processors.text.symbols import ARPABET, with_primary_stress
 from utils.errors import InputError
 
 CMUDICT_PATH = Path(__file__).with_name("data") / "cmudict.txt"
-LETTER_A = ("EY1",)  # CMUdict has the article first
 LETTERS = "'abcdefghijklmnopqrstuvwxyz"
 _VOWELS = frozenset("aeiouy")
 _ARPABET = frozenset(ARPABET)
-_SIBILANTS = ("S", "Z", "SH", "ZH", "CH", "JH")
 _VOICELESS = ("P", "T", "K", "F", "TH")
 Phones = tuple[str, ...]
 
@@ -41,7 +39,7 @@ class Pronunciation(NamedTuple):
     is_joined: bool = False  # with the word before, as one
 
 
-_LETTER_A = Pronunciation(LETTER_A, in_lexicon=True)
+_LETTER_A = Pronunciation(("EY1",), in_lexicon=True)  # CMUdict has the article first
 
 
 @cache
@@ -79,7 +77,7 @@ def has_variants(word: str) -> bool:
 def letter_name(letter: str) -> tuple[str, ...] | None:
     """Returns the name of a letter a to z in ARPAbet; None for any other character."""
     if letter in "aA":
-        return LETTER_A
+        return _LETTER_A.phones
     return lookup(letter) if letter.isalpha() else None
 
 
@@ -202,7 +200,7 @@ def _verb_stems(stem: str) -> list[str]:
 
 def with_s(phones: Phones) -> Phones:
     """Adds the ending s to ARPAbet."""
-    if phones[-1] in _SIBILANTS:
+    if phones[-1] in ("S", "Z", "SH", "ZH", "CH", "JH"):  # sibilants
         return (*phones, "IH0", "Z")
     return (*phones, "S" if phones[-1] in _VOICELESS else "Z")
 
@@ -210,8 +208,7 @@ def with_s(phones: Phones) -> Phones:
 def _with_ed(phones: Phones) -> Phones:
     if phones[-1] in ("T", "D"):
         return (*phones, "IH0", "D")
-    voiceless = phones[-1] in _VOICELESS or phones[-1] in ("S", "SH", "CH")
-    return (*phones, "T" if voiceless else "D")
+    return (*phones, "T" if phones[-1] in (*_VOICELESS, "S", "SH", "CH") else "D")
 
 
 _ENDINGS: dict[str, tuple[Callable[[str], list[str]], Callable[[Phones], Phones]]] = {

@@ -3,6 +3,7 @@
 import re
 import string
 
+from processors.text.normalisation import apply
 from processors.text.tokens import MINUS
 
 _IN_MATHS = r"[^$]{0,300}?(?:[\\^_=+*/<>]|\b[A-Za-z0-9]\b)"
@@ -77,8 +78,7 @@ def _in_words(formula: str) -> str:
     )
     for _ in range(_DEEPEST):  # from the innermost groups on
         before = text
-        for pattern, words in _GROUPS:
-            text = pattern.sub(words, text)
+        text = apply(_GROUPS, text)
         if text == before:
             text = re.sub(r"(?:\\[a-zA-Z]+\*?)?_?\{([^{}]*)\}", r" \1 ", text)
     text = re.sub(r"_(\w)", r" \1 ", text)

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 PATH = Path(__file__).with_name("data") / "letter_to_sound.npz"
-_LAYERS = 2
 
 
 class LetterNetwork(NamedTuple):
@@ -27,9 +26,9 @@ def phones_of(letters: Sequence[int], network: LetterNetwork | None = None) -> l
     """Predicts ARPAbet from rows of the embedding, at least one; None: the bundled network."""
     weights, choices = network or bundled_network()
     states = weights["embedding"][letters]
-    for layer in range(_LAYERS):
-        ahead = _recurrent(states, weights, f"l{layer}")
-        back = _recurrent(states[::-1], weights, f"l{layer}_reverse")[::-1]
+    for layer in ("l0", "l1"):
+        ahead = _recurrent(states, weights, layer)
+        back = _recurrent(states[::-1], weights, f"{layer}_reverse")[::-1]
         states = np.concatenate([ahead, back], axis=1)
     best = (states @ weights["output"].T + weights["output_bias"]).argmax(axis=1)
     return [phone for choice in best for phone in choices[choice]]

@@ -7,16 +7,8 @@ from itertools import islice, pairwise
 from typing import NamedTuple
 
 from processors.records import SpokenText, Word
-from processors.text.reading import (
-    PAUSE,
-    TextReader,
-    cut_parts,
-    has_word,
-    merge_wordless,
-    split_sentences,
-)
+from processors.text import reading
 from processors.text.symbols import SILENCE
-from processors.text.voice_phones import is_stressed
 from utils.errors import InputError
 from utils.logging import get_logger
 
@@ -76,7 +68,8 @@ def with_rise(passage: Passage, semitones: float) -> Passage:
     if not (spoken.words and passage.pitch is None and rises(spoken.normalized)):
         return passage
     _, first, end = spoken.words[-1]
-    stressed = [i for i in range(first, end) if is_stressed(spoken.phones[i])]
+    # primary stress of the IPA or ARPAbet
+    stressed = [i for i in range(first, end) if re.search("^ˈ|1$", spoken.phones[i])]
     start = (stressed or [first])[-1]
     prosody = [*(passage.prosody or [PLAIN] * len(spoken.phones))]
     for i in range(start, len(prosody)):
@@ -142,7 +135,7 @@ def paused_runs(text: str) -> list[TextRun]:
     """Returns a plain text as runs, with a break for each `[pause:1.5]`, one at least."""
     runs: list[TextRun] = []
     end = 0
-    for pause in PAUSE.finditer(text):
+    for pause in reading.PAUSE.finditer(text):
         break_s = seconds(pause[1], pause[2] or "") if pause[1] else _DEFAULT_BREAK_S
         if break_s > LONGEST_BREAK_S:
             get_logger(__name__).warning("%s: cut to %g s, the longest", pause[0], LONGEST_BREAK_S)
@@ -156,14 +149,14 @@ _Item = TextRun | tuple[SpokenText, Sequence[TextRun]]  # a break, a mark, or a 
 
 
 def marked_up_passages(
-    reader: TextReader, blocks: Sequence[Sequence[TextRun]], language: str
+    reader: reading.TextReader, blocks: Sequence[Sequence[TextRun]], language: str
 ) -> list[Passage]:
     """Reads the passages of blocks of runs; no sentence continues in the next block."""
     sentences: list[list[_Item]] = []
     for block in blocks:
         text = "".join(run.text for run in block)
-        pieces = merge_wordless(split_sentences(text))
-        rows: Sequence[Sequence[TextRun]] = cut_runs(block, pieces) if has_word(text) else [block]
+        pieces = reading.merge_wordless(reading.split_sentences(text))
+        rows = cut_runs(block, pieces) if reading.has_word(text) else [[*block]]
         sentences += [_clauses(reader, runs, language) for runs in rows]
     clauses = [item[0] for items in sentences for item in items if not isinstance(item, TextRun)]
     if not clauses:
@@ -206,7 +199,7 @@ def cut_runs(runs: Sequence[TextRun], pieces: Sequence[str]) -> list[list[TextRu
     """Cuts runs where their whole text is cut; breaks and marks at a cut go with what follows."""
     rows: list[list[TextRun]] = []
     last = -1
-    for parts in cut_parts([run.text for run in runs], pieces):
+    for parts in reading.cut_parts([run.text for run in runs], pieces):
         rows.append([])
         for index, text in parts:
             run = runs[index]._replace(text=text)
@@ -216,16 +209,15 @@ def cut_runs(runs: Sequence[TextRun], pieces: Sequence[str]) -> list[list[TextRu
     return rows
 
 
-def _clauses(reader: TextReader, runs: Sequence[TextRun], language: str) -> list[_Item]:
+def _clauses(reader: reading.TextReader, runs: Sequence[TextRun], language: str) -> list[_Item]:
     """Returns the clauses of a sentence with their runs, and the breaks and marks between them."""
     items: list[_Item] = []
     for part in _parts(runs):
-        spoken = [run for run in part if has_word(run.text)]
+        spoken = [run for run in part if reading.has_word(run.text)]
         if spoken:
             items += part[:1] if part[0].break_s is not None else []
             clauses = reader.clauses([run.text for run in part], spoken[0].language or language)
-            rows = cut_runs(part, [clause.text for clause in clauses])
-            items += zip(clauses, rows, strict=True)
+            items += zip(clauses, cut_runs(part, [clause.text for clause in clauses]), strict=True)
         else:
             items += [run for run in part if run.break_s is not None or run.mark]
     linked = iter(reader.link([item[0] for item in items if not isinstance(item, TextRun)]))
@@ -237,7 +229,7 @@ def _parts(runs: Sequence[TextRun]) -> Iterator[list[TextRun]]:
     part: list[TextRun] = []
     spoken: TextRun | None = None  # the last run with a word in this part
     for run in runs:
-        is_spoken = has_word(run.text)
+        is_spoken = reading.has_word(run.text)
         other = is_spoken and spoken is not None and spoken.language != run.language
         if run.break_s is not None or other:
             yield part

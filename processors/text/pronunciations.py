@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 from processors.text.espeak import is_ipa
 from processors.text.g2p import WITHOUT_SPACE, Phones, is_arpabet, lookup, pronounce, with_s
 from processors.text.letters import is_letter
+from processors.text.normalisation import alternatives
 from processors.text.symbols import ARPABET_OF_IPA, to_arpabet
 from processors.text.voice_phones import PhoneSet, is_vowel
 from utils.errors import InputError, control_characters
@@ -21,7 +22,6 @@ from utils.files import read_text
 ALPHABETS = ("ipa", "arpabet")
 Alphabet = Literal["ipa", "arpabet", "letters"]  # of a voice
 _STRESSES = "ˈˌ"
-_IGNORED = " .‿|"  # boundaries of syllables
 _TIE = "\u0361"
 _phone_set = lru_cache(8)(PhoneSet)
 
@@ -32,8 +32,7 @@ _BEFORE = re.compile(r"(?<!\w)(?<!\w['’])")
 _AFTER = re.compile(r"(?=['’][sS](?!\w))|(?!['’]?\w)")
 _RESPELLED = re.compile(r"\{[^{}]*\}|(?<![\w-])[^\W\d_]+(?:-[^\W\d_]+)+(?![\w-])")
 
-# Sounds of the letters of a syllable of a respelling
-_VOWELS = {
+_VOWELS = {  # sounds of the letters of a syllable of a respelling
     "a": "AE", "ah": "AA", "air": "EH R", "ar": "AA R", "aw": "AO", "awr": "AO R", "ay": "EY",
     "e": "EH", "ee": "IY", "eer": "IH R", "eh": "EH", "er": "ER", "eye": "AY", "i": "IH",
     "igh": "AY", "ih": "IH", "ir": "ER", "o": "AA", "oh": "OW", "ohr": "AO R", "oo": "UW",
@@ -48,15 +47,9 @@ _CONSONANTS = {
     "wh": "W", "x": "K S", "y": "Y", "z": "Z", "zh": "ZH",
 }  # fmt: skip
 _LONGEST_SYLLABLE = 12  # letters; of "shsh..." the pattern tries all divisions
-
-
-def _longest_first(names: Iterable[str]) -> str:
-    return "|".join(sorted(names, key=len, reverse=True))
-
-
-_CONSONANT = re.compile(rf"(?!ye\b)(?:{_longest_first(_CONSONANTS)})")
+_CONSONANT = re.compile(rf"(?!ye\b)(?:{alternatives(_CONSONANTS)})")
 _SYLLABLE = re.compile(
-    rf"((?:{_CONSONANT.pattern})*)({_longest_first(_VOWELS)})((?:{_CONSONANT.pattern})*)"
+    rf"((?:{_CONSONANT.pattern})*)({alternatives(_VOWELS)})((?:{_CONSONANT.pattern})*)"
 )
 
 
@@ -199,8 +192,7 @@ class Transcriber:
             ending: 's, or nothing.
         """
         try:
-            is_one = _RESPELLED.fullmatch(entry.said)
-            if is_one and (phones := self._phones(entry.said)):
+            if _RESPELLED.fullmatch(entry.said) and (phones := self._phones(entry.said)):
                 return f"{{{' '.join(self._with_s(phones) if ending else phones)}|{shown}{ending}}}"
             return _RESPELLED.sub(self._part, entry.said) + ending
         except InputError as error:
@@ -227,12 +219,11 @@ class Transcriber:
     def _transcribed(self, written: str) -> Phones:
         """Converts IPA or ARPAbet."""
         phones: Phones = tuple(written.split())
+        in_ipa = self.alphabet == "ipa"
         if self.alphabet == "letters":
             if wrong := [phone for phone in phones if not is_letter(phone)]:
                 raise InputError(f"{wrong[0]!r} is no letter, and this voice reads letters")
-            return phones
-        in_ipa = self.alphabet == "ipa"
-        if not (in_ipa and self.known_phones.issuperset(phones)):
+        elif not (in_ipa and self.known_phones.issuperset(phones)):
             alphabet = "arpabet" if written.isupper() else "ipa"
             phones = phones_of(written, alphabet, in_ipa=in_ipa, known=self.known_phones)
             if wrong := [phone for phone in phones if in_ipa and not is_ipa(phone)]:
@@ -281,9 +272,8 @@ def phones_of(pronunciation: str, alphabet: str, *, in_ipa: bool, known: Collect
             return phones
         nearest = _phone_set(frozenset(known)).nearest
         return tuple(chain(*(nearest("ə" if phone == "AH0" else phone) for phone in phones)))
-    plain = unicodedata.normalize("NFC", pronunciation.replace(_TIE, ""))
     symbols = {phone.lstrip(_STRESSES) for phone in (known if in_ipa else ARPABET_OF_IPA)}
-    ipa_phones = _split(plain, symbols)
+    ipa_phones = _split(unicodedata.normalize("NFC", pronunciation.replace(_TIE, "")), symbols)
     if (spoken := ipa_phones if in_ipa else to_arpabet(ipa_phones)) is None:
         wrong = [phone for phone in ipa_phones if phone not in ARPABET_OF_IPA]
         raise InputError(f"no sound of English: {' '.join(wrong) or 'no phone'}")
@@ -310,6 +300,6 @@ def _split(text: str, symbols: Collection[str]) -> Phones:
         elif stress and is_vowel(symbol):
             phones.append(stress + symbol)
             stress = ""
-        elif symbol not in _IGNORED:
+        elif symbol not in " .‿|":  # boundaries of syllables
             phones.append(symbol)
     return tuple(phones)

@@ -95,12 +95,11 @@ class SentenceStream:
             return []
         if self._line_ends(sentences[-1]):
             self._text = ""
-        elif "\n" in self._text.strip() and len(sentences[-1].split()) < 2:
+            return sentences
+        if "\n" in self._text.strip() and len(sentences[-1].split()) < 2:
             return []  # whether a line is wrapped depends on the whole next word
-        else:
-            self._text = cut_parts([self._text], sentences)[-1][0][1]
-            del sentences[-1]
-        return sentences
+        self._text = cut_parts([self._text], sentences)[-1][0][1]
+        return sentences[:-1]
 
     def rest(self) -> list[str]:
         """Returns the sentences that are left at the end of the text."""
@@ -269,9 +268,8 @@ class TextReader:
             InputError: If the text has no word, or one that cannot be pronounced.
         """
         sentences = merge_wordless(split_sentences(text))
-        if not sentences:
-            shown = repr(text[:80]) if text.strip() else "the text"
-            raise InputError(f"there is no word in {shown}")
+        if not sentences:  # the text has blanks at most
+            raise InputError("there is no word in the text")
         clauses = [self.clauses([sentence], language) for sentence in sentences]
         return self.phones.fit([sentence for sentence in clauses if sentence])
 

@@ -31,16 +31,13 @@ PAUSES = (
     END, BLANK,
 )  # fmt: skip
 
-VOWELS = (
-    "AA", "AE", "AH", "AO", "AW", "AY", "EH", "ER", "EY", "IH", "IY", "OW", "OY", "UH", "UW",
-)  # fmt: skip
+VOWELS = ("AA", "AE", "AH", "AO", "AW", "AY", "EH", "ER", "EY", "IH", "IY", "OW", "OY", "UH", "UW")
 CONSONANTS = (
     "B", "CH", "D", "DH", "F", "G", "HH", "JH", "K", "L", "M", "N", "NG", "P", "R", "S", "SH",
     "T", "TH", "V", "W", "Y", "Z", "ZH",
 )  # fmt: skip
 STRESSES = ("", "0", "1", "2")
-ARPABET = tuple(sorted([vowel + stress for vowel in VOWELS for stress in STRESSES])) + CONSONANTS
-
+ARPABET = (*sorted(vowel + stress for vowel in VOWELS for stress in STRESSES), *CONSONANTS)
 ARPABET_PREFIX = "@"
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SYMBOL_SETS = {  # the symbols between the pad and ARPAbet, in the order of their ids

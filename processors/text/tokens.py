@@ -74,9 +74,7 @@ def _plain(char: str) -> str:
     """Separates a character where NFKC would merge it with its neighbours."""
     if unicodedata.decomposition(char).startswith("<fraction>"):  # "1½" must not become "11/2"
         return " " + unicodedata.normalize("NFKC", char)
-    if unicodedata.category(char) == "Nd":
-        return str(unicodedata.digit(char))
-    return char
+    return str(unicodedata.digit(char)) if unicodedata.category(char) == "Nd" else char
 
 
 def split_inline(text: str) -> list[tuple[bool, str]]:
@@ -97,7 +95,7 @@ def tokenize(text: str) -> list[Token]:
     tokens: list[Token] = []
     word = ""
     for index, char in enumerate(f"{text} "):
-        kind = _kind(char)
+        kind = kind_of(char)
         inside = 0 < index < len(text) - 1 and text[index - 1].isdigit()
         if kind == "word" or (kind and inside and char in ".,:" and text[index + 1].isdigit()):
             word += char
@@ -127,13 +125,8 @@ def is_sign(char: str) -> bool:
     return char in "%&@#§‰" or (unicodedata.category(char)[0] == "S" and char not in "|`")
 
 
-def is_word(char: str) -> bool:
-    """Returns whether `tokenize` keeps a character as part of a word."""
-    return _kind(char) == "word"
-
-
 @lru_cache(maxsize=4096)
-def _kind(char: str) -> str:
+def kind_of(char: str) -> str:
     """Returns the kind of a character: "word", a pause class, or empty for separators."""
     category = unicodedata.category(char)
     in_words = category[0] in "LMN" or category in ("Sc", "Sm") or char in _WORD_SIGNS

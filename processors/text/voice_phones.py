@@ -130,11 +130,6 @@ def is_vowel(phone: str) -> bool:
     return bool(sound) and sound[0].syllabic == 1
 
 
-def is_stressed(phone: str) -> bool:
-    """Returns whether a phone of ARPAbet or the IPA is a vowel with the primary stress."""
-    return phone.startswith("ˈ") or phone.endswith("1")
-
-
 def _distance(sound: _Sound, other: _Sound) -> float:
     """Computes the edit distance of the segments."""
     row = [_SKIP * column for column in range(len(other) + 1)]
@@ -306,11 +301,10 @@ def nvidia_vocabulary(phone_extractor: str) -> Vocabulary:
     TensorFlowTTS's symbols for LJ Speech (149) are those of english_basic and `<eos>`:
     "tensorflowtts_english".
     """
+    marks_and_letters = map(symbols.mark_name, symbols.SYMBOL_SETS[phone_extractor])
     phones = (f"{symbols.ARPABET_PREFIX}{phone}" for phone in sorted(symbols.ARPABET))
     end = (symbols.END,) if phone_extractor == "tensorflowtts_english" else ()
-    return Vocabulary(
-        (symbols.PAD, *map(symbols.mark_name, symbols.SYMBOL_SETS[phone_extractor]), *phones, *end)
-    )
+    return Vocabulary((symbols.PAD, *marks_and_letters, *phones, *end))
 
 
 def espeak_characters_vocabulary() -> Vocabulary:

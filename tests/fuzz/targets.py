@@ -36,12 +36,7 @@ from processors.text.voice_phones import VoicePhones
 from tests.fuzz.mutators import mutate, mutate_length
 from tests.models.checkpoint.importers import tensorflowtts_originals
 from tests.models.synthesizer.test_synthesizer import make_voice
-from tests.models.training.small_tasks import (
-    make_processed,
-    make_trainer,
-    train_config,
-    write_voice_config,
-)
+from tests.models.training import small_tasks
 from tests.models.training.test_checkpointer import everything
 from tests.processors.alignment.test_textgrid import PHONES, SPOKEN, WORDS, long_form, short_form
 from tests.processors.small_corpus import copy_corpus
@@ -149,11 +144,8 @@ def _frontend(language: str) -> TextFrontend:
 
 
 def _read_texts(folder: Path) -> object:
-    return [
-        _frontend(file.stem)(one.text)
-        for file in sorted(folder.iterdir())
-        for one in read_input_texts(file)
-    ]
+    files = sorted(folder.iterdir())
+    return [_frontend(file.stem)(one.text) for file in files for one in read_input_texts(file)]
 
 
 def _write_text_table(folder: Path) -> None:
@@ -201,18 +193,16 @@ def _read_ssml(folder: Path) -> object:
         raise UtteranceError(str(error)) from error
 
 
-_COUNTS = np.array([3, 0, 5, 2])
-
-
 def _write_durations(folder: Path) -> None:
+    counts = np.array([3, 0, 5, 2])
     speech = {
         name: [{name[:-1]: label, "start_s": start, "end_s": end} for start, end, label in rows]
         for name, rows in (("words", WORDS), ("phones", PHONES))
     }
     (folder / "a.json").write_text(json.dumps(speech, indent=1))
     (folder / "a.TextGrid").write_text(long_form({"words": WORDS, "phones": PHONES}))
-    np.save(folder / "a.npy", _COUNTS)
-    torch.save(torch.from_numpy(_COUNTS), folder / "a.pt")
+    np.save(folder / "a.npy", counts)
+    torch.save(torch.from_numpy(counts), folder / "a.pt")
 
 
 def _read_durations(folder: Path) -> object:
@@ -243,17 +233,17 @@ def _speak(folder: Path) -> object:
     return model.mel, model.speakers, out.mel.tolist(), out.pitch.tolist()
 
 
-_STATE = train_config(batch_size=4, max_steps=2)
+_STATE = small_tasks.train_config(batch_size=4, max_steps=2)
 
 
 def _write_run(folder: Path) -> None:
-    store = make_processed(folder / "data")
-    make_trainer(store, folder / CHECKPOINTS, _STATE).fit()
+    store = small_tasks.make_processed(folder / "data")
+    small_tasks.make_trainer(store, folder / CHECKPOINTS, _STATE).fit()
 
 
 def _resume(folder: Path) -> object:
     store = FeatureStore(folder / "data")
-    trainer = make_trainer(store, folder / CHECKPOINTS, _STATE)
+    trainer = small_tasks.make_trainer(store, folder / CHECKPOINTS, _STATE)
     trainer.checkpointer.resume(latest_checkpoint(folder / CHECKPOINTS))
     return everything(trainer)
 
@@ -278,8 +268,8 @@ _ARRAYS = ("durations", "mel", "f0", "energy")
 
 
 def _write_processed(folder: Path) -> None:
-    make_processed(folder / "data" / "mini")
-    write_voice_config(folder)
+    small_tasks.make_processed(folder / "data" / "mini")
+    small_tasks.write_voice_config(folder)
 
 
 def _begin_training(folder: Path) -> object:

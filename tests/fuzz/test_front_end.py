@@ -7,7 +7,6 @@ from functools import cache
 import pytest
 
 from config.text import TextConfig
-from processors.records import SpokenText
 from processors.text.frontend import TextFrontend
 from processors.text.symbols import ARPABET, PAUSES
 from utils.errors import InputError
@@ -42,13 +41,6 @@ def front_end(name: str) -> TextFrontend:
     return TextFrontend(*FRONT_ENDS[name])
 
 
-def read(name: str, text: str) -> SpokenText | InputError:
-    try:
-        return front_end(name)(text)
-    except InputError as error:
-        return error
-
-
 def any_text(generator: random.Random) -> str:
     """Words, numbers, signs and any characters, with or without what separates them."""
     pieces = []
@@ -66,22 +58,20 @@ def any_text(generator: random.Random) -> str:
     return "".join(pieces).encode("utf-8", "ignore").decode()
 
 
-def texts_of(name: str) -> list[str]:
-    return [any_text(random.Random(f"{name}:{number}")) for number in range(N_TEXTS)]
-
-
 @pytest.mark.parametrize("name", FRONT_ENDS)
 def test_any_text_is_refused_with_a_reason_or_spoken_as_words_in_a_row_with_pauses(name):
     n_spoken = 0
-    for text in texts_of(name):
-        spoken = read(name, text)
-        if isinstance(spoken, InputError):
-            assert len(str(spoken)) > 10, text
+    for number in range(N_TEXTS):
+        text = any_text(random.Random(f"{name}:{number}"))
+        try:
+            spoken = front_end(name)(text)
+        except InputError as error:
+            assert len(str(error)) > 10, text  # noqa: PT017
             continue
         n_spoken += 1
         assert spoken.text == text
         assert spoken.words, text
-        assert read(name, text) == spoken, text
+        assert front_end(name)(text) == spoken, text
         edges = [edge for word in spoken.words for edge in (word.start, word.end)]
         assert edges == sorted(edges), text
         assert all(word.start < word.end for word in spoken.words), text
@@ -106,8 +96,8 @@ def test_no_word_is_lost_whatever_is_between_them(name):
 
 @pytest.mark.parametrize("name", ["lexicon", "short pauses"])
 def test_every_phone_of_english_is_one_of_arpabet_or_a_pause(name):
-    known = {*ARPABET, *PAUSES}
     for number in range(N_TEXTS):
         generator = random.Random(f"{name}, phones:{number}")
         letters = "".join(generator.choices("abcdefghijklmnopqrstuvwxyz'", k=12))
-        assert {*front_end(name)(f"a {letters} {generator.choice(PIECES)}").phones} <= known
+        spoken = front_end(name)(f"a {letters} {generator.choice(PIECES)}")
+        assert {*ARPABET, *PAUSES}.issuperset(spoken.phones)

@@ -28,6 +28,7 @@ from processors.records import SpokenText, TimedPhone
 from processors.text.frontend import TextFrontend
 from tests.processors.alignment.test_textgrid import long_form
 from tests.processors.small_corpus import DEMO, config_of, texts
+from utils.files import read_jsonl
 
 RATE = FrameRate(256, 22050)
 IDS = sorted(path.stem for path in (DEMO / "TextGrid").iterdir())
@@ -94,8 +95,7 @@ def imported(tmp_path, format, grids):
     config = config_of(DEMO, tmp_path, aligner="imported", imported_dir=str(tmp_path / "out"))
     config = replace(config, preprocess=replace(config.preprocess, max_bad_ratio=1.0))
     import_durations(config, "LJSpeech", durations_in(source))
-    rows = (tmp_path / "out/rejected.jsonl").read_text().splitlines()
-    return {row["id"]: row["reason"] for row in map(json.loads, rows)}
+    return {row["id"]: row["reason"] for row in read_jsonl(tmp_path / "out/rejected.jsonl")}
 
 
 @pytest.mark.parametrize("format", IMPORT_FORMATS)

@@ -186,8 +186,7 @@ class _BlockParser(HTMLParser):
         if not left_out:
             self._begin(tag, attributes)
         if not _VOID.fullmatch(tag):
-            target = attributes.get("href", "")
-            self._open.append(_Open(tag, left_out, len(self._text), target))
+            self._open.append(_Open(tag, left_out, len(self._text), attributes.get("href", "")))
         if len(self._open) > _MAX_NESTED:
             raise InputError(f"more than {_MAX_NESTED} elements inside each other")
 

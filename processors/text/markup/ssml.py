@@ -78,9 +78,8 @@ def read_ssml(text: Ssml, voice: SsmlVoice) -> list[list[TextRun]]:
     try:
         expat.ParserCreate().Parse(source, True)
     except expat.ExpatError as error:
-        reason = expat.ErrorString(error.code)
         position = f"line {error.lineno}, column {error.offset + 1}"
-        fault = f"{position}: not well-formed SSML: {reason}"
+        fault = f"{position}: not well-formed SSML: {expat.ErrorString(error.code)}"
         if text.strict:
             raise InputError(fault) from error
     reader = _Reader(voice, strict=text.strict, is_well_formed=not fault)
@@ -229,8 +228,8 @@ class _Reader(HTMLParser):
                     value = value or ""
                     attributes[key] = value if self._is_well_formed else value.removesuffix("/")
                 elif not _IGNORED.fullmatch(key):
-                    listed = ", ".join(names) or "none"
-                    self._tolerate(f"unknown attribute {key} of <{tag}> (known: {listed})")
+                    known = ", ".join(names)
+                    self._tolerate(f"unknown attribute {key} of <{tag}> (known: {known})")
             try:
                 element = self._styled(unread._replace(name=tag, attributes=attributes))
             except InputError as error:
@@ -351,9 +350,8 @@ class _Reader(HTMLParser):
     def _phones(self, element: _Element, alphabet: str) -> str:
         if self._voice.text.phone_extractor == "letters":
             raise InputError("<phoneme>: this voice reads letters, and has no phones")
-        written = self._required(element, "ph")
         in_ipa, known = self._voice.text.has_espeak, self._voice.known_phones
-        phones = phones_of(written, alphabet, in_ipa=in_ipa, known=known)
+        phones = phones_of(self._required(element, "ph"), alphabet, in_ipa=in_ipa, known=known)
         return f"{{{' '.join(phones)}}}"
 
     def _with_prosody(self, element: _Element, key: str, value: str) -> _Element:

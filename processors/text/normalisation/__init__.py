@@ -11,6 +11,16 @@ def rule(pattern: str, say: Callable[[re.Match[str]], str] | str) -> Rule:
     return re.compile(pattern, re.ASCII), say
 
 
+def alternatives(words: Iterable[str]) -> str:
+    """Returns a pattern for any of these words, the longest first."""
+    return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
+
+
+def is_attribute(text: str, start: int) -> bool:
+    """Returns whether a quantity is an attribute after an article: "a 5 km run"."""
+    return re.search(r"(?:^|\s)an?\s$", text[max(0, start - 4) : start], re.I) is not None
+
+
 def apply(rules: Iterable[Rule], text: str) -> str:
     """Applies rules in order."""
     for pattern, say in rules:

@@ -7,19 +7,18 @@ from functools import partial
 from itertools import chain
 
 from processors.text.g2p import letter_name, lookup
-from processors.text.normalisation import apply, rule
+from processors.text.normalisation import alternatives, apply, rule
 from processors.text.normalisation.notation import CODED
 from processors.text.normalisation.numbers import digit_by_digit
 
 _TITLES = {  # before a name
     "mr": "Mister", "mrs": "Missus", "ms": "Miz", "messrs": "Messrs", "dr": "Doctor",
-    "prof": "Professor", "capt": "Captain", "cpt": "Captain", "col": "Colonel",
-    "gen": "General", "lt": "Lieutenant", "sgt": "Sergeant", "cpl": "Corporal", "maj": "Major",
-    "cmdr": "Commander", "adm": "Admiral", "rev": "Reverend", "hon": "Honorable",
-    "gov": "Governor", "sen": "Senator", "rep": "Representative", "pres": "President",
-    "supt": "Superintendent", "insp": "Inspector", "fr": "Father", "mme": "Madame",
-    "drs": "Doctors",
-    "mlle": "Mademoiselle", "mt": "Mount", "ft": "Fort", "st": "Saint", "ste": "Sainte",
+    "prof": "Professor", "capt": "Captain", "cpt": "Captain", "col": "Colonel", "gen": "General",
+    "lt": "Lieutenant", "sgt": "Sergeant", "cpl": "Corporal", "maj": "Major", "cmdr": "Commander",
+    "adm": "Admiral", "rev": "Reverend", "hon": "Honorable", "gov": "Governor", "sen": "Senator",
+    "rep": "Representative", "pres": "President", "supt": "Superintendent", "insp": "Inspector",
+    "fr": "Father", "mme": "Madame", "drs": "Doctors", "mlle": "Mademoiselle", "mt": "Mount",
+    "ft": "Fort", "st": "Saint", "ste": "Sainte",
 }  # fmt: skip
 _REFERENCES = {  # before a number
     "vol": "volume", "vols": "volumes", "ch": "chapter", "chap": "chapter", "fig": "figure",
@@ -30,9 +29,8 @@ _REFERENCES = {  # before a number
 }  # fmt: skip
 _NUMBERED = {"no": "number", "nos": "numbers", "v": "verse"}  # before figures only: "No. I won't."
 _STREETS = {  # after a name
-    "st": "Street", "ave": "Avenue", "blvd": "Boulevard", "rd": "Road", "dr": "Drive",
-    "ln": "Lane", "pl": "Place", "sq": "Square", "hwy": "Highway", "ct": "Court",
-    "pkwy": "Parkway",
+    "st": "Street", "ave": "Avenue", "blvd": "Boulevard", "rd": "Road", "dr": "Drive", "ln": "Lane",
+    "pl": "Place", "sq": "Square", "hwy": "Highway", "ct": "Court", "pkwy": "Parkway",
 }  # fmt: skip
 _ANYWHERE = {  # their full stop is kept if it also ends the text
     "etc": "etcetera", "inc": "Incorporated", "ltd": "Limited", "co": "Company",
@@ -128,10 +126,6 @@ def _one_of(table: dict[str, str]) -> str:
     return "|".join(f"[{word[0]}{word[0].upper()}]{word[1:]}" for word in words)
 
 
-def _capitals(table: dict[str, str]) -> str:
-    return "|".join(sorted((word.capitalize() for word in table), key=len, reverse=True))
-
-
 ABBREVIATIONS = (
     rule(r"\b[Ee]\.\s?g\.,?", "for example,"),
     rule(r"\b[Ii]\.\s?e\.,?", "that is,"),
@@ -143,9 +137,15 @@ ABBREVIATIONS = (
         rf"\b({_one_of(_REFERENCES)})\.\s?(?=\d|[IVXLC]+\b|[A-Z]\b)",
         lambda m: _expanded(_REFERENCES, m) + " ",
     ),
-    rule(rf"(?<=\s)({_capitals(_STREETS)})(?:\.|(?=,))(?!\s[A-Z][a-z])", _street),
+    rule(
+        rf"(?<=\s)({alternatives(map(str.capitalize, _STREETS))})(?:\.|(?=,))(?!\s[A-Z][a-z])",
+        _street,
+    ),
     rule(rf"(?<=\s)(St|Ave|Blvd|Rd)\.(?=\s(?:{_OPENERS})\b)", _street),
-    rule(rf"\b({_capitals(_TITLES)})\.\s?(?=[A-Z'])", lambda m: _TITLES[m[1].lower()] + " "),
+    rule(
+        rf"\b({alternatives(map(str.capitalize, _TITLES))})\.\s?(?=[A-Z'])",
+        lambda m: _TITLES[m[1].lower()] + " ",
+    ),
     rule(r"\b(Mr|Mrs|Ms|Drs?|Messrs)(?:\.|(?=\s[A-Z]))", partial(_expanded, _TITLES)),
     rule(r"\b(MR|MRS|MS|DR)(?:\.\s?|\s)(?=[A-Z]{2})", lambda m: _TITLES[m[1].lower()] + " "),
     rule(r"\b(St)(?=\s[A-Z][a-z])", "Saint"),
@@ -232,8 +232,7 @@ def _address(text: str) -> str:
         elif is_short or (len(part) <= 5 and not re.search("[aeiouy]", part.lower())):
             said.append(" ".join(part.upper()))
         else:  # "MyName": "My Name"
-            words = [part] if lookup(part) else re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", part)
-            said += words
+            said += [part] if lookup(part) else re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", part)
     return " ".join(said)
 
 

@@ -11,9 +11,8 @@ MONTHS = (
 )  # fmt: skip
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _NAME_OF = {name[:3].lower(): name for name in (*MONTHS, *_WEEKDAYS)}
-_MONTH = (
-    rf"(?P<month>(?:{'|'.join(MONTHS)})\b|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?)"
-)
+_SHORT_MONTH = "(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)"
+_MONTH = rf"(?P<month>(?:{'|'.join(MONTHS)})\b|{_SHORT_MONTH}\b\.?)"
 _DAY = r"(?P<day>0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>[12]\d{3})(?![\d:]|,\d|\.\d)"
 _HALF = r"(?:\s?(?P<half>[ap])(?:\.\s?m\.|m\b))"
@@ -69,50 +68,30 @@ NAMES = (
 )
 _COMMA = r"(?P<comma>,?)\s"
 DATES = (
-    rule(
-        r"\b(?P<year>\d{4})([-/])(?P<month>\d{1,2})\2(?P<day>\d{1,2})"
-        r"(?:(?=[T ]\d\d:)T?|\b(?![-/]))",
-        _numeric,
-    ),
-    rule(
-        r"(?<![\d/-])(?P<month>\d{1,2})([-/])(?P<day>\d{1,2})\2(?P<year>\d{4}|\d\d)\b(?![-/])",
-        _numeric,
-    ),
-    rule(  # without a year, after a weekday or a preposition, and not before what a fraction is of
-        rf"\b(?:{_DAYS}(?:[a-z]*day)?\.?,?|(?P<word>[Oo]n|[Dd]ue|[Uu]ntil|"
-        rf"[Bb]y(?=\s(?:0|1?\d/(?:1[3-9]|[23]\d)))))\s(?!9/11){_MONTH_DAY}{_DATE_ENDS}",
-        lambda m: (
-            f"{m['word'] or _whole(m[1]) + ','} {MONTHS[int(m['month']) - 1]} {ordinal(m['day'])}"
-        ),
-    ),
+    rule(r"\b(?P<year>\d{4})([-/])(?P<month>\d{1,2})\2(?P<day>\d{1,2})"
+         r"(?:(?=[T ]\d\d:)T?|\b(?![-/]))", _numeric),
+    rule(r"(?<![\d/-])(?P<month>\d{1,2})([-/])(?P<day>\d{1,2})\2(?P<year>\d{4}|\d\d)\b(?![-/])",
+         _numeric),
+    # without a year, after a weekday or a preposition, and not before what a fraction is of
+    rule(rf"\b(?:{_DAYS}(?:[a-z]*day)?\.?,?|(?P<word>[Oo]n|[Dd]ue|[Uu]ntil|"
+         rf"[Bb]y(?=\s(?:0|1?\d/(?:1[3-9]|[23]\d)))))\s(?!9/11){_MONTH_DAY}{_DATE_ENDS}",
+         lambda m: f"{m['word'] or _whole(m[1]) + ','} "
+                   f"{MONTHS[int(m['month']) - 1]} {ordinal(m['day'])}"),
     rule(r"(?<![\d.])(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})\b", _numeric),
-    rule(
-        r"(?<![\d/.-])(0[1-9]|1[0-2])/((?:19|20)\d\d)\b(?![/-])",
-        lambda m: f"{MONTHS[int(m[1]) - 1]} {year(m[2])}",
-    ),
-    rule(
-        rf"\b{_MONTH}\s{_DAY}(?!\d|[,.:]\d|%)(?:\s?[-–]\s?(?P<last>\d{{1,2}})\b)?"
-        rf"(?:{_COMMA}{_YEAR})?",
-        _month_day,
-    ),
-    rule(
-        rf"(?P<article>\b[Tt]he\s)?(?<![\d.,:/$£€-]){_DAY}[\s-](?:of\s)?{_MONTH}"
-        rf"(?:(?P<comma>,?)[\s-]{_YEAR})?",
-        _day_month,
-    ),
-    rule(
-        rf"\b{_MONTH}{_COMMA}{_YEAR}",
-        lambda m: f"{_whole(m['month'])}{m['comma']} {year(m['year'])}",
-    ),
-    rule(
-        r"(?<![\d,.])(?:(?P<first>\d{1,4})\s?[-–]\s?)?(?P<digits>\d{1,4})\s?"
-        r"(?P<era>BCE?|CE|AD|B\.C\.E\.|B\.C\.|C\.E\.|A\.D\.)(?!\w)",
-        _era,
-    ),
+    rule(r"(?<![\d/.-])(0[1-9]|1[0-2])/((?:19|20)\d\d)\b(?![/-])",
+         lambda m: f"{MONTHS[int(m[1]) - 1]} {year(m[2])}"),
+    rule(rf"\b{_MONTH}\s{_DAY}(?!\d|[,.:]\d|%)(?:\s?[-–]\s?(?P<last>\d{{1,2}})\b)?"
+         rf"(?:{_COMMA}{_YEAR})?", _month_day),
+    rule(rf"(?P<article>\b[Tt]he\s)?(?<![\d.,:/$£€-]){_DAY}[\s-](?:of\s)?{_MONTH}"
+         rf"(?:(?P<comma>,?)[\s-]{_YEAR})?", _day_month),
+    rule(rf"\b{_MONTH}{_COMMA}{_YEAR}",
+         lambda m: f"{_whole(m['month'])}{m['comma']} {year(m['year'])}"),
+    rule(r"(?<![\d,.])(?:(?P<first>\d{1,4})\s?[-–]\s?)?(?P<digits>\d{1,4})\s?"
+         r"(?P<era>BCE?|CE|AD|B\.C\.E\.|B\.C\.|C\.E\.|A\.D\.)(?!\w)", _era),
     rule(r"\b(?:AD|A\.D\.)\s(\d{1,4})\b", lambda m: f"A D {year(m[1])}"),
     rule(r"\b(\d{1,2})(?:st|nd|rd|th)\s?c\.(?=\s)", lambda m: f"{ordinal(m[1])} century"),
     rule(r"\b(?:c|ca)\.\s?(?=1\d{3}\b|20\d\d\b|[3-9]\d\d\b)", "circa "),
-)
+)  # fmt: skip
 
 
 def _clock(match: re.Match[str]) -> str:
@@ -152,14 +131,16 @@ def _duration(match: re.Match[str]) -> str:
 
 TIMES = (
     rule(
-        r"(?i)(?P<before>\b(?:in|took|takes|lasts?|lasted|length|duration|runtime|(?:time|record)\sof):?\s)"
-        r"(?P<amount>\d{1,2}:[0-5]\d:[0-5]\d(?:\.\d+)?|\d{1,2}:[0-5]\d\.\d+)(?![\d:]|\s?[ap]\.?m)",
+        r"(?i)(?P<before>\b(?:in|took|takes|lasts?|lasted|length|duration|runtime|"
+        r"(?:time|record)\sof):?\s)(?P<amount>\d{1,2}:[0-5]\d:[0-5]\d(?:\.\d+)?|"
+        r"\d{1,2}:[0-5]\d\.\d+)(?![\d:]|\s?[ap]\.?m)",
         _duration,
     ),
     rule(r"(?<=\bUTC|\bGMT)\s?[-–](?=\d)", " minus "),
     rule(r"(?i)(?<=[\dm.])\s?[-–]\s?(?=\d{1,2}:\d\d|\d{1,2}\s?[ap]\.?m\b)", " to "),
     rule(
-        rf"(?i)(?<![\d:.])(?P<hour>[01]?\d|2[0-4])(?::|\.(?=\d\d\s?[ap]\.?m))(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d(?:\.\d+)?))?"
+        rf"(?i)(?<![\d:.])(?P<hour>[01]?\d|2[0-4])(?::|\.(?=\d\d\s?[ap]\.?m))"
+        rf"(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d(?:\.\d+)?))?"
         rf"(?![\d:]){_HALF}?(?:\s?(?:h|hrs)\b|Z\b)?",
         _clock,
     ),

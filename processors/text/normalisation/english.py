@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection
 
 from config.text import UnknownCharacters
-from processors.text.normalisation import rule
+from processors.text.normalisation import apply, rule
 from processors.text.normalisation.abbreviations import ABBREVIATIONS, ADDRESSES, say_acronyms
 from processors.text.normalisation.dates import DATES, HALVES, NAMES, TIMES
 from processors.text.normalisation.foreign import to_ascii_letters
@@ -22,18 +22,16 @@ _SIGNS = {
     "&": "and", "@": "at", "+": "plus", "=": "equals", "±": "plus or minus", "÷": "divided by",
     "×": "times", "<": "less than", ">": "greater than", "≤": "less than or equal to",
     "≥": "greater than or equal to", "≠": "is not equal to", "≈": "approximately", "√": "root",
-    "∞": "infinity", "%": "percent", "°": "degrees", "§": "section", "©": "copyright",
-    "€": "euros", "£": "pounds", "$": "dollars", "¥": "yen", "¢": "cents", "#": "hash",
-    "^": "to the power of", "/": "slash", "\\": "backslash", "μ": "mu", "Ω": "ohm",
-    "‰": "per mille",
-    "₹": "rupees", "₽": "rubles", "₩": "won", "₿": "bitcoin", "₺": "lira", "₪": "shekels",
-    "₦": "naira", "₱": "pesos", "₫": "dong", "∙": "times", "⋅": "times", "−": "minus",
-    "⇒": "implies", "∑": "sum", "∏": "product", "∫": "integral", "∂": "partial", "∇": "nabla",
-    "∆": "delta", "∈": "in", "∉": "not in", "∀": "for all", "∃": "there exists", "∪": "union",
-    "∩": "intersection", "⊂": "subset of", "∅": "the empty set", "∝": "is proportional to",
-    "≡": "is identical to", "≅": "is congruent to", "∥": "parallel to", "⊥": "perpendicular to",
-    "∠": "angle", "¬": "not", "∧": "and", "∨": "or", "®": "registered", "¶": "paragraph",
-    "♯": "sharp", "♭": "flat",
+    "∞": "infinity", "%": "percent", "°": "degrees", "§": "section", "©": "copyright", "€": "euros",
+    "£": "pounds", "$": "dollars", "¥": "yen", "¢": "cents", "#": "hash", "^": "to the power of",
+    "/": "slash", "\\": "backslash", "μ": "mu", "Ω": "ohm", "‰": "per mille", "₹": "rupees",
+    "₽": "rubles", "₩": "won", "₿": "bitcoin", "₺": "lira", "₪": "shekels", "₦": "naira",
+    "₱": "pesos", "₫": "dong", "∙": "times", "⋅": "times", "−": "minus", "⇒": "implies", "∑": "sum",
+    "∏": "product", "∫": "integral", "∂": "partial", "∇": "nabla", "∆": "delta", "∈": "in",
+    "∉": "not in", "∀": "for all", "∃": "there exists", "∪": "union", "∩": "intersection",
+    "⊂": "subset of", "∅": "the empty set", "∝": "is proportional to", "≡": "is identical to",
+    "≅": "is congruent to", "∥": "parallel to", "⊥": "perpendicular to", "∠": "angle", "¬": "not",
+    "∧": "and", "∨": "or", "®": "registered", "¶": "paragraph", "♯": "sharp", "♭": "flat",
 }  # fmt: skip
 _NAMED_SIGN = re.compile("[" + re.escape("".join(_SIGNS)) + "]")
 
@@ -87,15 +85,12 @@ def normalise_english(
     return tidy_punctuation(english_in_words(text, own_words, unknown))
 
 
-def english_in_words(
-    text: str, own_words: Collection[str] = (), unknown: UnknownCharacters = "refuse"
-) -> str:
+def english_in_words(text: str, own_words: Collection[str], unknown: UnknownCharacters) -> str:
     """Spells out a text like `normalise_english`, but keeps its punctuation and quotes."""
     text = clean_characters(text)
     if not text.isascii():
         text = to_ascii_letters(text, unknown, own_words)
-    for pattern, say in _RULES if re.search(r"[0-9]", text) else _WITHOUT_DIGITS:
-        text = pattern.sub(say, text)
+    text = apply(_RULES if re.search(r"[0-9]", text) else _WITHOUT_DIGITS, text)
     if _CAPITALS.search(text):
         text = say_acronyms(text, own_words)
     return say_signs(text)
@@ -117,7 +112,6 @@ def tidy_punctuation(text: str) -> str:
     Quotes are removed; brackets, dashes and dots inside a sentence become commas; of several marks
     in a row the strongest is kept.
     """
-    for pattern, mark in _PUNCTUATION:
-        text = pattern.sub(mark, text)
+    text = apply(_PUNCTUATION, text)
     text = _CLUSTER.sub(lambda match: max(match[0], key=_STRENGTH.find) + " ", text)
     return " ".join(text.lstrip(" ,.;:?!").split())

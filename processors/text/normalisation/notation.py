@@ -6,14 +6,7 @@ words around, since the same signs mean something else in other texts ("90s musi
 
 import re
 
-from processors.text.normalisation import rule
-from processors.text.normalisation.numbers import (
-    QUANTITIES,
-    characters,
-    digit_by_digit,
-    is_attribute,
-    two_digits,
-)
+from processors.text.normalisation import is_attribute, numbers, rule
 
 CODED = (  # before a code
     "confirmation|account|order|tracking|reference|routing|card|serial|member|membership|customer|"
@@ -29,8 +22,8 @@ _CODES = (
     r"last\s(?:three|four|3|4)(?:\sdigits)?|(?:meeting|webinar|user|session)\sID"
 )
 _STATES = (
-    "A[KLRZ]|C[AOT]|D[CE]|FL|GA|HI|I[ADLN]|K[SY]|LA|M[ADEINOST]|N[CDEHJMVY]|O[HKR]|PA|RI|S[CD]|T[NX]|"
-    "UT|V[AT]|W[AIVY]"
+    "A[KLRZ]|C[AOT]|D[CE]|FL|GA|HI|I[ADLN]|K[SY]|LA|M[ADEINOST]|N[CDEHJMVY]|O[HKR]|PA|RI|S[CD]|"
+    "T[NX]|UT|V[AT]|W[AIVY]"
 )
 _CODE = r"(?P<code>(?=[\dA-Z-]{3})(?:[A-Z]{1,3}-?)?\d[\dA-Z]*(?:[- ]\d+){0,5})(?![\w%]|[.,:/]\d)"
 
@@ -56,13 +49,13 @@ _NO_AMOUNT = re.compile(r"(?:version|build|release|oid|doi|ip|\bv)\s$", re.I)
 def _status(match: re.Match[str]) -> str:
     """Says the digits at the end of "HTTP 404" as "four oh four", of "HTTP 500" "five hundred"."""
     before, first, rest = match[0][:-3], match[0][-3], match[0][-2:]
-    return f"{before}{digit_by_digit(first)} {'hundred' if rest == '00' else two_digits(rest)}"
+    end = "hundred" if rest == "00" else numbers.two_digits(rest)
+    return f"{before}{numbers.digit_by_digit(first)} {end}"
 
 
 def _code(match: re.Match[str]) -> str:
     """Reads the digits of a code one by one, with a short pause between its groups."""
-    groups = re.split("[-: ]", match["code"])
-    said = ", ".join(map(characters, groups))
+    said = ", ".join(map(numbers.characters, re.split("[-: ]", match["code"])))
     return match[0].replace(match["code"], f" {said} ", 1).replace("#", " number ")
 
 
@@ -87,13 +80,13 @@ NOTATION = (
     rule(r"(?<![\d-])(?P<code>[3-6]\d{3}([ -])\d{4}\2\d{4}\2\d{4})(?![\w-])", _code),  # card
     rule(rf"\b(?P<code>{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}})(?!\w)", _code),  # UUID
     rule(
-        rf"\b(?i:{_CODES}|code(?=\s?(?:is|:)))(?:\s(?:is|was|are)(?:\snow)?)?\s?[:#=]?(?:\s|(?<=#))"
-        rf"{_CODE}",
+        rf"\b(?i:{_CODES}|code(?=\s?(?:is|:)))(?:\s(?:is|was|are)(?:\snow)?)?\s?[:#=]?"
+        rf"(?:\s|(?<=#)){_CODE}",
         _code,
     ),
     rule(
-        rf"(?<![\w.,:/$£€-]){_CODE}(?=\s(?:is|as)\s(?:(?:your|the|my|our|a|an)\s)?(?:[\w-]+\s){{0,2}}?"
-        rf"(?i:{_CODES}|code)\b)",
+        rf"(?<![\w.,:/$£€-]){_CODE}(?=\s(?:is|as)\s(?:(?:your|the|my|our|a|an)\s)?"
+        rf"(?:[\w-]+\s){{0,2}}?(?i:{_CODES}|code)\b)",
         _code,
     ),
     rule(rf"(?i:\bending\s(?:in|with))\s(?!1\d{{3}}\b|20\d\d\b){_CODE}", _code),
@@ -103,13 +96,13 @@ NOTATION = (
     ),
     rule(r"\b(?=[A-Z\d]{10,}\b)(?=\w*\d[A-Z])(?=\w*[A-Z]\d)(?P<code>\w+)", _code),
     rule(
-        r"\b(?:HTTP\S*\s(?:(?:status|error|code)\s)*|[Ee]rror\s)[1-5]\d\d\b(?!\s?(?:%|[ckm]?[gms]\b))|"
-        r"\b[45]\d\d(?=\s(?i:errors?|not\sfound|pages?)\b)",
+        r"\b(?:HTTP\S*\s(?:(?:status|error|code)\s)*|[Ee]rror\s)[1-5]\d\d\b"
+        r"(?!\s?(?:%|[ckm]?[gms]\b))|\b[45]\d\d(?=\s(?i:errors?|not\sfound|pages?)\b)",
         _status,
     ),
     rule(
         r"\b(\d{1,3}(?:\.\d{1,3}){3}|localhost):(\d{2,5})\b",
-        lambda m: f"{m[1]} port {digit_by_digit(m[2])}",
+        lambda m: f"{m[1]} port {numbers.digit_by_digit(m[2])}",
     ),
     # seconds
     rule(rf"(?P<before>(?<![\w.,'$/-]))(?P<amount>\d+)s\b(?=\s(?:{_TIMED})\b)", _seconds),
@@ -130,7 +123,7 @@ NOTATION = (
     rule(r"\b([Tt])emp\.\s?(?=[−-]?\s?\d)", r"\1emperature "),
     # recipes, doses, temperatures, voltages
     rule(
-        rf"(?<![\w./])({QUANTITIES})\sc\.(?=\s(?:of\s)?(?:{_FOODS})\b)",
+        rf"(?<![\w./])({numbers.QUANTITIES})\sc\.(?=\s(?:of\s)?(?:{_FOODS})\b)",
         lambda m: f"{m[1]} cup{'s' * (m[1] not in ('1', '1/2', '1/3', '1/4', '3/4'))}",
     ),
     rule(r"(?<![\d/-])(\d{1,2})-([1-9]/(?:[2348]|16))\b(?!/)", r"\1 \2"),  # 1-1/2 cups
@@ -143,8 +136,9 @@ NOTATION = (
     # scores
     rule(r"\b(\d+)/(\d+)(?=\s\(\d+(?:\.\d+)?\s?%\))", r"\1 of \2"),
     rule(
-        r"((?i:\b(?:rat(?:ed|ings?)|scored?|ranked|graded?)):?(?:\s(?:it|an?|of|is|was|him|her|them))*\s)"
-        r"(\d+(?:\.\d+)?)/(5|10|20|100)\b(?!\s(?:of|(?!stars\b)[a-z]+s)\b)",
+        r"((?i:\b(?:rat(?:ed|ings?)|scored?|ranked|graded?)):?"
+        r"(?:\s(?:it|an?|of|is|was|him|her|them))*\s)(\d+(?:\.\d+)?)/(5|10|20|100)\b"
+        r"(?!\s(?:of|(?!stars\b)[a-z]+s)\b)",
         r"\1\2 out of \3",
     ),
     # formulas: powers over something, differences of numbers and letters, factorials

@@ -126,11 +126,6 @@ def year_or_number(digits: str) -> str:
     return year(digits) if is_year(digits) else cardinal(digits)
 
 
-def is_attribute(text: str, start: int) -> bool:
-    """Returns whether a quantity is an attribute after an article: "a 5 km run"."""
-    return re.search(r"(?:^|\s)an?\s$", text[max(0, start - 4) : start], re.I) is not None
-
-
 _COUNTED = re.compile(r"\s+(?:(?!(?:was|is|as|has|its|his|this|always)\b)[a-z]+s|people)\b")
 _DATED = re.compile(
     r"\b(?:in|of|since|by|from|to|the|until|till|before|after|year|and|between)\s+$", re.I
@@ -175,26 +170,18 @@ def _roman(say: Callable[[re.Match[str], str], str], match: re.Match[str]) -> st
 
 ROMAN = (
     rule(r"\bWW(I{1,2})\b", lambda m: f"World War {cardinal(str(len(m[1])))}"),
-    rule(
-        rf"\b(?P<name>(?:{_RULERS})(?:\s(?:Paul|Philippe|Augustus|Alexander))?|"
-        rf"(?:King|Queen|Pope|Emperor|Empress|Tsar|Czar|Prince)\s[A-Z][a-z]+)\s{_NUMERAL}"
-        rf"(?P<possessive>'s)?\b{_NOT_PRONOUN}(?!')",
-        partial(_roman, lambda m, n: f"{m['name']} the {ordinal(n)}{m['possessive'] or ''}"),
-    ),
+    rule(rf"\b(?P<name>(?:{_RULERS})(?:\s(?:Paul|Philippe|Augustus|Alexander))?|"
+         rf"(?:King|Queen|Pope|Emperor|Empress|Tsar|Czar|Prince)\s[A-Z][a-z]+)\s{_NUMERAL}"
+         rf"(?P<possessive>'s)?\b{_NOT_PRONOUN}(?!')",
+         partial(_roman, lambda m, n: f"{m['name']} the {ordinal(n)}{m['possessive'] or ''}")),
     # not what an address says for "?": "question mark V equals"
-    rule(
-        rf"(?<!question )\b(?P<name>{_HEADINGS}|{_HEADINGS.lower()})\s{_NUMERAL}\b(?!')",
-        partial(_roman, lambda m, n: f"{m['name']} {cardinal(n)}"),
-    ),
-    rule(
-        rf"\b{_NUMERAL}(?:th)?(?=\s(?:century|centuries|dynasty)\b)",
-        partial(_roman, lambda _, n: ordinal(n)),
-    ),
-    rule(
-        r"(?<![\w'.&-])(?P<numeral>[IVX]{2,}|M[MDCLXVI]{3,})\b(?!['&])",
-        partial(_roman, lambda _, n: year_or_number(n)),
-    ),
-)
+    rule(rf"(?<!question )\b(?P<name>{_HEADINGS}|{_HEADINGS.lower()})\s{_NUMERAL}\b(?!')",
+         partial(_roman, lambda m, n: f"{m['name']} {cardinal(n)}")),
+    rule(rf"\b{_NUMERAL}(?:th)?(?=\s(?:century|centuries|dynasty)\b)",
+         partial(_roman, lambda _, n: ordinal(n))),
+    rule(r"(?<![\w'.&-])(?P<numeral>[IVX]{2,}|M[MDCLXVI]{3,})\b(?!['&])",
+         partial(_roman, lambda _, n: year_or_number(n))),
+)  # fmt: skip
 
 
 def _coefficient(match: re.Match[str]) -> str:
@@ -241,15 +228,17 @@ _TERM = r"\d+(?:\.\d+)?"
 _SUM = rf"{_TERM}(?:\s?[-+*/x×]\s?{_TERM}){{1,30}}"  # without a limit, its search is quadratic
 BEFORE_NUMBERS = (
     rule(
-        rf"(?<![\w.,/-]){_SUM}(?=\s?=\s?[-\da-z?])|(?:(?<=\d=)|(?<=\d\s=\s)){_SUM}(?![\w/-]|[.,]\d)",
+        rf"(?<![\w.,/-]){_SUM}(?=\s?=\s?[-\da-z?])|"
+        rf"(?:(?<=\d=)|(?<=\d\s=\s)){_SUM}(?![\w/-]|[.,]\d)",
         _sum,
     ),
-    rule(  # 1,00,000 in India, 1 000 000
+    # 1,00,000 in India, 1 000 000
+    rule(
         r"(?<![\d.,])(?:\d{1,2}(?:,\d\d)+,\d{3}(?!\d)|\d{1,3}(?: \d{3}){2,}(?![\d.,]\d))",
         lambda m: re.sub("[ ,]", "", m[0]),
     ),
-    rule(  # 1.299,99 in Europe
-        r"(?<![\d.,])\d{1,3}(?:\.\d{3})+,\d{1,2}(?![\d,]|\.\d)",
+    rule(
+        r"(?<![\d.,])\d{1,3}(?:\.\d{3})+,\d{1,2}(?![\d,]|\.\d)",  # 1.299,99 in Europe
         lambda m: m[0].replace(".", "").replace(",", "."),
     ),
     rule(r"\b(\d{2,3})/(\d{2,3})(?=\s?mmHg\b)", r"\1 over \2"),
@@ -261,7 +250,8 @@ BEFORE_NUMBERS = (
     rule(r"(?<=\d)\s?\+(?=\s|$|[,.;!?])", " plus"),
     rule(r"(?<=\d)\s?[*·]\s?(?=\d)", " times "),
     rule(
-        r"(?<=\d)(?<!\b0)\s?[x×]\s?(?=\d)|(?<=\b0)(?:\s[x×]\s?|×)(?=\d)|(?<=[\da-z])\s[x×]\s(?=\d)",
+        r"(?<=\d)(?<!\b0)\s?[x×]\s?(?=\d)|(?<=\b0)(?:\s[x×]\s?|×)(?=\d)|"
+        r"(?<=[\da-z])\s[x×]\s(?=\d)",
         " by ",
     ),
     rule(r"(?<![\d.,])(\d{1,3}) 000(?!\d| \d)", r"\g<1>000"),

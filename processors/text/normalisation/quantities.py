@@ -3,25 +3,17 @@
 import re
 from typing import NamedTuple
 
-from processors.text.normalisation import rule
-from processors.text.normalisation.numbers import (
-    NUMBER,
-    QUANTITIES,
-    cardinal,
-    is_attribute,
-    number,
-    quantity,
-)
+from processors.text.normalisation import alternatives, is_attribute, rule
+from processors.text.normalisation.numbers import NUMBER, QUANTITIES, cardinal, number, quantity
 
 _SYMBOLS_OF = {
     "kilometer": "km", "meter": "m", "centimeter": "cm", "millimeter": "mm", "nanometer": "nm",
     "micrometer": "μm, um", "mile": "mi", "yard": "yd, yds", "foot": "ft, ft.", "inch": "in.",
     "kilogram": "kg, kgs", "gram": "g", "milligram": "mg", "microgram": "μg, mcg",
     "pound": "lb, lbs, lb., lbs.", "ounce": "oz, oz.", "liter": "l, L", "milliliter": "ml, mL",
-    "teaspoon": "tsp, tsp.", "tablespoon": "tbsp, tbsp., Tbsp, Tbsp.",
-    "quart": "qt, qt., qts", "package": "pkg, pkg.",
-    "centiliter": "cl", "deciliter": "dl, dL", "gallon": "gal, gal.", "hectare": "ha",
-    "square kilometer": "km^2, km2", "square meter": "m^2, m2, sq m",
+    "teaspoon": "tsp, tsp.", "tablespoon": "tbsp, tbsp., Tbsp, Tbsp.", "quart": "qt, qt., qts",
+    "package": "pkg, pkg.", "centiliter": "cl", "deciliter": "dl, dL", "gallon": "gal, gal.",
+    "hectare": "ha", "square kilometer": "km^2, km2", "square meter": "m^2, m2, sq m",
     "square centimeter": "cm^2, cm2", "cubic meter": "m^3, m3", "cubic centimeter": "cm^3, cm3, cc",
     "square foot": "sq ft, sq. ft.", "square mile": "sq mi, sq. mi.",
     "second": "s, sec, sec., secs", "minute": "min, min., mins", "hour": "h, hr, hrs, hr., hrs.",
@@ -131,14 +123,9 @@ PRICES = (
     rule(r"(?<![\w.,])(\d{1,2})p\b(?!\.m)", lambda m: _exact(f"0.{m[1]:0>2}", _CURRENCIES["£"])),
 )
 
-
-def _alternatives(symbols: list[str]) -> str:
-    return "|".join(re.escape(symbol) for symbol in sorted(symbols, key=len, reverse=True))
-
-
-_UNIT = _alternatives([symbol for symbol in _NAMES if symbol != "s"])
-_PER_UNIT = rf"(?:/(?P<per>{_alternatives([*_NAMES])}))?"
-_LONG = _alternatives([name for name in _NAMES if name.isalpha() and len(name) > 1])
+_UNIT = alternatives(symbol for symbol in _NAMES if symbol != "s")
+_PER_UNIT = rf"(?:/(?P<per>{alternatives(_NAMES)}))?"
+_LONG = alternatives(name for name in _NAMES if name.isalpha() and len(name) > 1)
 
 
 def _plural(name: str) -> str:
@@ -154,10 +141,9 @@ def _plural(name: str) -> str:
 
 def _at_most_one(amount: str) -> bool:
     """Returns whether an amount is 1, or a fraction below it: "3/4 inch"."""
-    whole, bar, divisor = amount.lstrip("-").partition("/")
-    return whole == "1" or bool(
-        bar and whole.isdigit() and len(whole) <= len(divisor) < 4 and int(whole) < int(divisor)
-    )
+    whole, _, divisor = amount.lstrip("-").partition("/")
+    is_below = whole.isdigit() and len(whole) <= len(divisor) < 4 and int(whole) < int(divisor)
+    return whole == "1" or is_below
 
 
 def _measured(match: re.Match[str]) -> str:
@@ -184,8 +170,8 @@ def _inches(match: re.Match[str]) -> str:
 
 
 UNITS = (
-    rule(  # 1,5 kg in Europe
-        r"(?<![\w.,])(0(?=,)|\d+(?=,\d\d?(?!\d))),"
+    rule(
+        r"(?<![\w.,])(0(?=,)|\d+(?=,\d\d?(?!\d))),"  # 1,5 kg in Europe
         rf"(?=\d+(?:\s?[-–]\s?\d+(?:,\d\d?)?)?\s?(?:{_UNIT})(?![\w^]|'\w))",
         r"\1.",
     ),

@@ -10,16 +10,7 @@ from config.preprocess import PreprocessConfig
 from config.text import TextConfig
 from modules.mel import MelSpectrogram
 from processors.tensorflowtts import layout
-from processors.tensorflowtts.exporting import (
-    DEFINITION,
-    analyse,
-    capped,
-    mean_and_scale,
-    split_of,
-    to_log10,
-    trim,
-)
-from processors.tensorflowtts.layout import to_nats
+from processors.tensorflowtts.exporting import analyse, capped, mean_and_scale, split_of, trim
 from tests.processors.small_corpus import DEMO, copy_corpus
 from tests.processors.tensorflowtts.dumps import IDS, export, hashes
 from utils.errors import InputError
@@ -27,84 +18,70 @@ from utils.errors import InputError
 CONFIG = PreprocessConfig(f_min=80.0, f_max=7600.0, log_floor=1e-10)
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return copy_corpus(tmp_path_factory.mktemp("corpus") / "LJSpeech", IDS)
-
-
-@pytest.fixture(scope="module")
-def dump(corpus, tmp_path_factory):
-    return export(corpus, tmp_path_factory.mktemp("dump") / "dump")
-
-
 @pytest.mark.parametrize(
     ("n_cpus", "backend"),
     [(1, "sequential"), pytest.param(4, "loky", marks=[pytest.mark.slow, pytest.mark.processes])],
 )
 def test_the_same_bytes_come_again_from_any_number_of_processes(
-    corpus, dump, tmp_path, monkeypatch, n_cpus, backend
+    corpus, original, tmp_path, monkeypatch, n_cpus, backend
 ):
     monkeypatch.setattr("processors.tensorflowtts.exporting._CHUNK", 2)
     again = export(corpus, tmp_path / "again", n_cpus, backend=backend)
-    assert hashes(again) == hashes(dump)
+    assert hashes(again) == hashes(original)
 
 
-def test_a_dump_has_the_files_of_the_layout(dump):
-    train, valid = (np.load(dump / f"{split}_utt_ids.npy").tolist() for split in layout.SPLITS)
+def test_a_dump_has_the_files_of_the_layout(original):
+    train, valid = (np.load(original / f"{split}_utt_ids.npy").tolist() for split in layout.SPLITS)
     assert (len(train), len(valid)) == (3, 2)
     assert sorted(train + valid) == IDS
     ends = ("ids/{}-ids", "raw-feats/{}-raw-feats", "norm-feats/{}-norm-feats", "raw-f0/{}-raw-f0")
     ends += ("raw-energies/{}-raw-energy", "wavs/{}-wave")
-    files = {
-        f"{s}/{e.format(id)}.npy"
-        for s, ids in (("train", train), ("valid", valid))
-        for id in ids
-        for e in ends
-    }
+    files = {f"train/{end.format(id)}.npy" for id in train for end in ends}
+    files |= {f"valid/{end.format(id)}.npy" for id in valid for end in ends}
     files |= {"vocab.txt", "ljspeech_mapper.json", "length.json", "audio.json", "stats.npy"}
     files |= {"stats_f0.npy", "stats_energy.npy", "train_utt_ids.npy", "valid_utt_ids.npy"}
-    assert set(hashes(dump)) == files
+    assert set(hashes(original)) == files
 
 
-def test_arrays_have_the_types_and_sizes_of_the_layout(dump):
-    split = "valid" if "LJ001-0002" in np.load(dump / "valid_utt_ids.npy") else "train"
+def test_arrays_have_the_types_and_sizes_of_the_layout(original):
+    split = "valid" if "LJ001-0002" in np.load(original / "valid_utt_ids.npy") else "train"
     files = (layout.IDS, layout.RAW_MEL, layout.NORM_MEL, layout.F0, layout.ENERGY, layout.WAV)
-    arrays = (np.load(file.path(dump, split, "LJ001-0002")) for file in files)
+    arrays = (np.load(file.path(original, split, "LJ001-0002")) for file in files)
     ids, raw, norm, f0, energy, wav = arrays
     T = len(raw)
     assert (ids.dtype, raw.dtype, norm.dtype, f0.dtype) == ("i4", "f4", "f4", "f4")
     assert raw.shape == norm.shape == (T, 80)
     assert f0.shape == energy.shape == (T,)
     assert (wav.dtype, wav.shape) == ("f4", (T * 256,))
-    mean, scale = np.load(dump / "stats.npy")
+    mean, scale = np.load(original / "stats.npy")
     np.testing.assert_allclose(norm * scale + mean, raw, atol=1e-5)
-    symbols = (dump / "vocab.txt").read_text().split("\n")[:-1]
+    symbols = (original / "vocab.txt").read_text().split("\n")[:-1]
     text = "in being comparatively modern."
     assert [symbols[id] for id in ids] == [*text, "eos"]
 
 
-def test_symbols_are_the_149_of_ljspeech(dump):
-    symbols = (dump / "vocab.txt").read_text().split("\n")[:-1]
+def test_symbols_are_the_149_of_ljspeech(original):
+    symbols = (original / "vocab.txt").read_text().split("\n")[:-1]
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
     assert symbols[:64] == ["pad", *"-!'(),.:;? ", *letters]
     assert (symbols[64], symbols[-2:], len(symbols)) == ("@AA", ["@ZH", "eos"], 149)
-    mapper = json.loads((dump / "ljspeech_mapper.json").read_text())
+    mapper = json.loads((original / "ljspeech_mapper.json").read_text())
     assert mapper["symbol_to_id"]["a"] == symbols.index("a")
     assert mapper["id_to_symbol"]["148"] == "eos"
-    lengths = json.loads((dump / "length.json").read_text())
+    lengths = json.loads((original / "length.json").read_text())
     assert lengths["vocab_size"] == 149
 
 
-def test_statistics_are_of_the_nonzero_frames_of_train(dump):
-    train = np.load(dump / "train_utt_ids.npy")
+def test_statistics_are_of_the_nonzero_frames_of_train(original):
+    train = np.load(original / "train_utt_ids.npy")
     for name, file in (("stats_f0", layout.F0), ("stats_energy", layout.ENERGY)):
-        values = np.concatenate([np.load(file.path(dump, "train", id)) for id in train])
+        values = np.concatenate([np.load(file.path(original, "train", id)) for id in train])
         values = values[values != 0].astype("f8")
         expected = [[values.mean()], [values.std()]]
-        np.testing.assert_allclose(np.load(dump / f"{name}.npy"), expected, rtol=1e-5)
-    mels = np.concatenate([np.load(layout.RAW_MEL.path(dump, "train", id)) for id in train])
+        np.testing.assert_allclose(np.load(original / f"{name}.npy"), expected, rtol=1e-5)
+    mels = np.concatenate([np.load(layout.RAW_MEL.path(original, "train", id)) for id in train])
     expected = [mels.mean(axis=0, dtype="f8"), mels.std(axis=0, dtype="f8")]
-    np.testing.assert_allclose(np.load(dump / "stats.npy"), expected, rtol=1e-5)
+    np.testing.assert_allclose(np.load(original / "stats.npy"), expected, rtol=1e-5)
     of_no_values = mean_and_scale(partial(iter, [np.zeros((0, 1))]))
     assert of_no_values.tolist() == [[0.0], [1.0]]
 
@@ -145,11 +122,12 @@ def test_a_damaged_recording_is_left_out_and_named(tmp_path, caplog):
 def test_mel_energy_and_wave_are_those_of_librosa(n_samples):
     recording, rate = soundfile.read(DEMO / "wavs/LJ001-0002.flac", dtype="float32")
     wav = recording[:n_samples]
-    mel, f0, stored_energy, stored_wav = analyse(wav, MelSpectrogram(DEFINITION), CONFIG).values()
+    spectrogram = MelSpectrogram(layout.DEFINITION)
+    mel, f0, stored_energy, stored_wav = analyse(wav, spectrogram, CONFIG).values()
     magnitude = np.abs(librosa.stft(wav, n_fft=1024, hop_length=256, pad_mode="reflect"))
     filters = librosa.filters.mel(sr=rate, n_fft=1024, n_mels=80, fmin=80, fmax=7600)
     expected = np.log10(np.maximum(filters @ magnitude, 1e-10)).T
-    assert CONFIG.mel == DEFINITION
+    assert CONFIG.mel == layout.DEFINITION
     assert mel.shape == (1 + n_samples // 256, 80)
     np.testing.assert_allclose(mel, expected, atol=1e-3)
     energy = np.sqrt((magnitude**2).sum(axis=0))
@@ -173,5 +151,5 @@ def test_outliers_take_the_largest_of_the_other_values():
 
 def test_the_change_of_logarithm_is_undone():
     mel = np.random.default_rng(0).normal(-5, 2, (80, 30)).astype(np.float32)
-    np.testing.assert_allclose(to_nats(to_log10(mel)), mel, rtol=3e-7)
-    assert to_log10(mel).shape == (30, 80)
+    np.testing.assert_allclose(layout.to_nats(layout.to_log10(mel)), mel, rtol=3e-7)
+    assert layout.to_log10(mel).shape == (30, 80)

@@ -1,5 +1,7 @@
+import os
 import pickle
 import random
+import re
 import subprocess
 import sys
 from itertools import pairwise
@@ -7,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from config.preprocess import PreprocessConfig
 from config.text import TextConfig
 from processors.text.frontend import TextFrontend
-from processors.text.symbols import PAUSES
+from processors.text.symbols import PAUSES, mark_name
+from processors.text.voice_phones import espeak_characters_vocabulary
 from utils.errors import InputError
 
 ROOT = Path(__file__).parents[3]
@@ -22,15 +26,12 @@ def ipa():
     return TextFrontend(TextConfig(phone_extractor="espeak"), "en-us")
 
 
-def test_a_sentence_starts_with_silence_and_ends_with_its_class():
+def test_a_sentence_has_words_between_silence_and_its_class_its_text_and_its_unknown_words():
     spoken = ENGLISH("Hello, world?")
     assert " ".join(spoken.phones) == "<sil> HH AH0 L OW1 <,> W ER1 L D <?>"
     assert spoken.words == (("Hello", 1, 5), ("world", 6, 10))
     assert spoken.out_of_vocabulary == ()
     assert ENGLISH("The flibberty blorked a cat.").out_of_vocabulary == ("flibberty", "blorked")
-
-
-def test_the_record_keeps_text_and_normalised_text():
     spoken = ENGLISH("It cost $5 (about)")
     assert spoken.text == "It cost $5 (about)"
     assert spoken.normalized == "It cost five dollars, about,"
@@ -52,17 +53,12 @@ def test_punctuation_becomes_pause_classes(text, pauses):
 
 
 @pytest.mark.parametrize(
-    ("text", "phones"),
-    [
-        ("Hello, world?", "HH AH0 L OW1 <sp> W ER1 L D"),
-        ("... Hello. world", "HH AH0 L OW1 <sp> W ER1 L D"),
-        ("Hello -- (world)!", "HH AH0 L OW1 <sp> W ER1 L D"),
-        ("{HH AY1}, {W ER1 L D}.", "HH AY1 <sp> W ER1 L D"),
-    ],
+    "text",
+    ["Hello, world?", "... Hello. world", "Hello -- (world)!", "{HH AH0 L OW1}, {W ER1 L D}."],
 )
-def test_short_pauses_stand_between_words_only(text, phones):
+def test_short_pauses_stand_between_words_only(text):
     spoken = SHORT_PAUSES(text)
-    assert " ".join(spoken.phones) == phones
+    assert " ".join(spoken.phones) == "HH AH0 L OW1 <sp> W ER1 L D"
     first, second = spoken.words
     assert (first.start, second.end) == (0, len(spoken.phones))
     assert spoken.phones[first.end : second.start] == ("<sp>",)
@@ -71,19 +67,19 @@ def test_short_pauses_stand_between_words_only(text, phones):
 @pytest.mark.parametrize(
     ("text", "phones"),
     [
-        ("{HH AY1}, {W ER1}.", "<sil> HH AY1 <,> W ER1 <.>"),
-        ("say {HH AY1}? $5!", "<sil> S EY1 HH AY1 <?> F AY1 V D AA1 L ER0 Z <!>"),
-        ("say {HH AY1} -- you", "<sil> S EY1 HH AY1 <,> Y UW1 <.>"),
-        ("{HH AY1} (you)", "<sil> HH AY1 <,> Y UW1 <,>"),
-        ("{HH AY1}”, you", "<sil> HH AY1 <,> Y UW1 <.>"),
-        ("({HH AY1}) you", "<sil> HH AY1 <,> Y UW1 <.>"),
-        ("{HH AY1}you .5", "<sil> HH AY1 Y UW1 P OY1 N T F AY1 V <.>"),
-        ("{HH AY1}5", "<sil> HH AY1 F AY1 V <.>"),
-        ("{HH AY1} word", "<sil> HH AY1 W ER1 D <.>"),
+        ("{HH AY1}, {W ER1}.", "HH AY1 <,> W ER1 <.>"),
+        ("say {HH AY1}? $5!", "S EY1 HH AY1 <?> F AY1 V D AA1 L ER0 Z <!>"),
+        ("say {HH AY1} -- you", "S EY1 HH AY1 <,> Y UW1 <.>"),
+        ("{HH AY1} (you)", "HH AY1 <,> Y UW1 <,>"),
+        ("{HH AY1}”, you", "HH AY1 <,> Y UW1 <.>"),
+        ("({HH AY1}) you", "HH AY1 <,> Y UW1 <.>"),
+        ("{HH AY1}you .5", "HH AY1 Y UW1 P OY1 N T F AY1 V <.>"),
+        ("{HH AY1}5", "HH AY1 F AY1 V <.>"),
+        ("{HH AY1} word", "HH AY1 W ER1 D <.>"),
     ],
 )
 def test_punctuation_after_inline_phones_is_a_pause_and_stays_in_the_normalised_text(text, phones):
-    assert " ".join(ENGLISH(text).phones) == phones
+    assert " ".join(ENGLISH(text).phones) == f"<sil> {phones}"
     assert ENGLISH("say {HH AY1}? $5!").normalized == "say {HH AY1}? five dollars!"
 
 
@@ -139,8 +135,7 @@ def test_words_and_languages_that_cannot_be_said_are_named():
 
 
 def test_other_languages_are_read_by_espeak_with_their_own_numbers():
-    german = TextFrontend(TextConfig(phone_extractor="espeak"), "de")
-    spoken = german("Das kostet 3,50 €!")
+    spoken = TextFrontend(TextConfig(phone_extractor="espeak"), "de")("Das kostet 3,50 €!")
     assert [word.text for word in spoken.words] == ["Das", "kostet", "3,50", "€"]
     assert spoken.phones[:4] == ("<sil>", "d", "a", "s")
     assert spoken.phones[-1] == "<!>"
@@ -191,23 +186,31 @@ def test_a_user_lexicon_comes_before_acronyms_and_cmudict(tmp_path):
     assert " ".join(frontend("Hello, SQL!").phones) == "<sil> Y OW1 <,> S IY1 K W AH0 L <!>"
 
 
-def test_frontend_travels_to_other_processes():
-    ENGLISH("used before")
-    assert pickle.loads(pickle.dumps(ENGLISH))("Hello.") == ENGLISH("Hello.")
+def test_frontends_travel_to_other_processes(ipa):
+    for frontend in (ENGLISH, ipa):
+        frontend("used before")
+        assert pickle.loads(pickle.dumps(frontend))("Hello.") == frontend("Hello.")
 
 
-def test_plain_words_need_no_optional_package_and_no_pytorch():
-    code = (
-        "import sys; from config.text import TextConfig; "
-        "from processors.text.voice_phones import VoicePhones; "
-        "from processors.text.reading import TextReader; "
-        "from processors.text.symbols import ARPABET, MARKS; "
-        "phones = VoicePhones((*MARKS, *ARPABET), 'replace'); "
-        "TextReader(TextConfig(), 300, phones)('Plain words. 21 of them.', 'en-us'); "
-        "print([n for n in ('phonemizer', 'espeakng_loader', 'torch') if n in sys.modules])"
-    )
-    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert result.stdout.strip() == "[]", result.stderr
+PROGRAM = """
+import sys
+from config.text import TextConfig
+from processors.text.espeak import EspeakPhonemizer
+from processors.text.reading import TextReader
+from processors.text.symbols import ARPABET, MARKS
+from processors.text.voice_phones import VoicePhones
+phones = VoicePhones((*MARKS, *ARPABET), 'replace')
+TextReader(TextConfig(), 300, phones)('Plain words. 21 of them.', 'en-us')
+print([n for n in ('phonemizer', 'espeakng_loader', 'torch') if n in sys.modules])
+print(ascii(EspeakPhonemizer('en-us')(['see'])[0].phones))
+"""
+
+
+def test_plain_words_need_no_optional_package_and_espeak_no_variable():
+    clean = {name: os.environ[name] for name in os.environ if not re.search("ESPEAK|^COV", name)}
+    python = [sys.executable, "-c", PROGRAM]
+    result = subprocess.run(python, cwd=ROOT, env=clean, capture_output=True, text=True)
+    assert result.stdout.splitlines() == ["[]", ascii(("s", "ˈiː"))], result.stderr
 
 
 @pytest.mark.parametrize(
@@ -229,3 +232,34 @@ def test_the_words_of_each_part_of_a_text_are_known(extractor):
     whole = frontend("It is ($5), or -5").phones
     assert frontend("It is (", "$5", "), or ", " ", "-5").phones == whole
     assert frontend("One.").word_ends == ()
+
+
+CHARACTERS = TextConfig(phone_extractor="espeak_characters")
+
+
+@pytest.mark.parametrize(
+    ("text", "spoken", "words"),  # by phonemizer on the whole text, punctuation preserved
+    [
+        ("Hello, world.", "həlˈoʊ, wˈɜːld.", ["həlˈoʊ", "wˈɜːld"]),
+        ("The end of the road", "ðɪ ˈɛnd ʌvðə ɹˈoʊd", ["ðɪ", "ˈɛnd", "ʌv", "ðə", "ɹˈoʊd"]),
+        ('"Yes"; no!', '"jˈɛs"; nˈoʊ!', ["jˈɛs", "nˈoʊ"]),
+        ("It's a well-known house?", "ɪts ɐ wˈɛlnˈoʊn hˈaʊs?", ["ɪts", "ɐ", "wˈɛlnˈoʊn", "hˈaʊs"]),
+        ("House {h ə l ˈoʊ}", "hˈaʊs həlˈoʊ", ["hˈaʊs", "həlˈoʊ"]),
+    ],
+)
+def test_a_text_is_its_characters_with_blanks_between_them(text, spoken, words):
+    read = TextFrontend(CHARACTERS, "en-us")(text)
+    assert list(read.phones[1::2]) == [mark_name(char) for char in spoken]
+    assert set(read.phones[::2]) == {"<pad>"}
+    assert len(espeak_characters_vocabulary().ids(read.phones)) == 2 * len(spoken) + 1
+    assert ["".join(read.phones[word.start : word.end : 2]) for word in read.words] == words
+    assert all(read.phones[w.start - 1] == read.phones[w.end] == "<pad>" for w in read.words)
+
+
+@pytest.mark.parametrize(
+    ("aligner", "message"),
+    [("hmm", "marks are not the pauses"), ("pocketsphinx", "gives the times of phones")],
+)
+def test_aligners_of_phones_are_refused(aligner, message):
+    with pytest.raises(ValueError, match=message):
+        PreprocessConfig(aligner=aligner, text=CHARACTERS)

@@ -22,11 +22,6 @@ def say(*words, **lexicon):
     return [" ".join(one.phones) for one in LexiconPhonemizer(lexicon)(words)]
 
 
-def test_the_users_lexicon_comes_before_cmudict():
-    assert LexiconPhonemizer()(["Hello"])[0][:2] == (("HH", "AH0", "L", "OW1"), True)
-    assert say("Hello", hello=("B", "AY1")) == ["B AY1"]
-
-
 @pytest.mark.parametrize(
     ("word", "stem", "ending"),
     [
@@ -41,6 +36,11 @@ def test_endings_follow_the_voicing_of_the_stem(word, stem, ending):
     assert lookup(word) is None
     expected = f"{' '.join(lookup(stem))} {ending}"
     assert LexiconPhonemizer()([word])[0][:2] == (tuple(expected.split()), False)
+
+
+def test_the_users_lexicon_comes_before_cmudict():
+    assert LexiconPhonemizer()(["Hello"])[0][:2] == (("HH", "AH0", "L", "OW1"), True)
+    assert say("Hello", hello=("B", "AY1")) == ["B AY1"]
 
 
 def test_a_doubled_consonant_and_a_y_find_their_stems():
@@ -87,7 +87,7 @@ def test_every_word_of_letters_has_phones_of_the_inventory():
         assert all(map(is_arpabet, said.phones)), word
 
 
-def test_cmudict_is_sorted_and_lookup_finds_what_a_full_parse_finds():
+def test_cmudict_is_sorted_and_lookup_finds_what_a_full_parse_finds_in_any_case():
     lines = CMUDICT_PATH.read_bytes().splitlines()
     assert (lines, len(lines)) == (sorted(lines), 135166)
     assert "Carnegie Mellon" in CMUDICT_PATH.with_name("cmudict.LICENSE").read_text()
@@ -98,9 +98,6 @@ def test_cmudict_is_sorted_and_lookup_finds_what_a_full_parse_finds():
         assert all(map(is_arpabet, phones))
     for word in [*random.Random(0).sample(sorted(parsed), 2000), min(parsed), max(parsed)]:
         assert lookup(word) == parsed[word]
-
-
-def test_unknown_words_are_none_and_case_does_not_matter():
     words = ["", "zzzzzz", "!", "hell ", "helloo", "héllo", "'"]
     assert [word for word in words if lookup(word)] == []
     assert lookup("Hello") == ("HH", "AH0", "L", "OW1")

@@ -1,18 +1,8 @@
 import pytest
 
 from processors.records import SpokenText, Word
-from processors.text.passages import (
-    PLAIN,
-    Passage,
-    ProsodyFactors,
-    TextRun,
-    check_length,
-    cut_runs,
-    phone_names,
-    pitched_passages,
-    rises,
-    with_rise,
-)
+from processors.text import passages
+from processors.text.passages import Passage, ProsodyFactors, TextRun, cut_runs, phone_names
 from utils.errors import InputError
 
 NAMES = ("<sil>", "A", "<,>", "<sil>", "B", "C", "<.>")
@@ -22,25 +12,22 @@ SENTENCES = [  # one of two clauses, and one of one
 ]
 
 
-def test_phones_are_listed_with_the_pauses_between_sentences():
-    assert phone_names(SENTENCES, pauses=True) == (*NAMES[:5], "<sil>", *NAMES[5:])
-    assert phone_names(SENTENCES, pauses=False) == NAMES
-
-
 @pytest.mark.parametrize(
-    ("pauses", "rows"), [(True, [(0, 1, 2), (3, 4), (6, 7)]), (False, [(0, 1, 2), (3, 4), (5, 6)])]
+    ("pauses", "names", "rows"),
+    [
+        (True, (*NAMES[:5], "<sil>", *NAMES[5:]), [(0, 1, 2), (3, 4), (6, 7)]),
+        (False, NAMES, [(0, 1, 2), (3, 4), (5, 6)]),
+    ],
 )
-def test_given_pitch_is_shared_out_as_phones_are_listed(pauses, rows):
-    pitch = range(len(phone_names(SENTENCES, pauses=pauses)))
-    passages = pitched_passages(SENTENCES, pitch, pauses=pauses)
-    assert [passage.pitch for passage in passages] == rows
-    assert [passage.starts_sentence for passage in passages] == [True, False, True]
-
-
-def test_pitch_for_another_number_of_phones_is_refused():
-    with pytest.raises(InputError, match="the pitch has 7 values, and the text 8 phones and pause"):
-        pitched_passages(SENTENCES, [100.0] * 7, pauses=True)
-    check_length([100.0] * 2, ("<sil>", "AA"))
+def test_given_pitch_is_shared_out_as_phones_are_listed_with_pauses(pauses, names, rows):
+    assert phone_names(SENTENCES, pauses=pauses) == names
+    pitched = passages.pitched_passages(SENTENCES, range(len(names)), pauses=pauses)
+    assert [passage.pitch for passage in pitched] == rows
+    assert [passage.starts_sentence for passage in pitched] == [True, False, True]
+    message = f"the pitch has 6 values, and the text {len(names)} phones and pauses"
+    with pytest.raises(InputError, match=message):
+        passages.pitched_passages(SENTENCES, [100.0] * 6, pauses=pauses)
+    passages.check_length([100.0] * 2, ("<sil>", "AA"))
 
 
 def test_runs_are_cut_where_their_text_is_and_no_character_is_lost():
@@ -67,18 +54,18 @@ def test_questions_that_are_answered_by_yes_or_no_rise_and_all_else_falls():
         "In that case, what do you do?", "What do you think, John?", "Is it so? Yes.", "",
         "Is it tea, or coffee?",
     ]  # fmt: skip
-    assert [text for text in (*rising, *falling) if rises(text)] == rising
+    assert [text for text in (*rising, *falling) if passages.rises(text)] == rising
 
 
 def test_the_pitch_rises_from_the_last_stressed_vowel_to_the_end_unless_it_is_given():
     phones = ("<sil>", "R", "EH1", "D", "IY0", "<.>")
     spoken = SpokenText("Ready?", "Ready?", phones, (Word("Ready", 1, 5),))
-    risen = with_rise(Passage(spoken, starts_sentence=True), 6)
+    risen = passages.with_rise(Passage(spoken, starts_sentence=True), 6)
     factors = [phone.pitch for phone in risen.prosody]
     shares = [0, 0, 1 / 3, 2 / 3, 1, 1]
     assert factors == pytest.approx([2 ** (6 * share / 12) for share in shares])
     slow = Passage(spoken, starts_sentence=True, prosody=(ProsodyFactors(2.0, 1.5),) * 6)
-    assert with_rise(slow, 12).prosody[4] == ProsodyFactors(2.0, 3.0)
-    assert risen.prosody[0] == PLAIN
+    assert passages.with_rise(slow, 12).prosody[4] == ProsodyFactors(2.0, 3.0)
+    assert risen.prosody[0] == passages.PLAIN
     given = Passage(spoken, True, (100.0,) * 6)
-    assert with_rise(given, 6) is given
+    assert passages.with_rise(given, 6) is given

@@ -1,6 +1,6 @@
 import pytest
 
-from processors.text.tokens import clean_characters, is_sign, is_word, split_inline, tokenize
+from processors.text.tokens import clean_characters, is_sign, kind_of, split_inline, tokenize
 from utils.errors import InputError
 
 
@@ -32,7 +32,7 @@ def test_unbalanced_or_empty_braces_are_refused(text):
 
 def test_signs_are_neither_letters_nor_punctuation():
     assert [char for char in "a5-.,'|/%+€😀" if is_sign(char)] == ["%", "+", "€", "😀"]
-    assert [char for char in "a%😀." if is_word(char)] == ["a", "%"]
+    assert [char for char in "a%😀." if kind_of(char) == "word"] == ["a", "%"]
 
 
 @pytest.mark.parametrize(
