@@ -45,10 +45,9 @@ def list_misfits(
     write_jsonl(path, ({"id": id, **s._asdict(), "text": texts[id]} for id, s in worst_first))
     suspects = [f"\n  {id}: {_described(s)}" for id, s in worst_first if s.misfit > SUSPECT]
     if suspects:
-        count = f"{len(suspects)} of {len(scores)} recordings"
-        fault = f"{count} may differ from their texts (misfit above {SUSPECT:g})"
-        remedy = f"listen to them at the places that {path} lists"
-        get_logger(__name__).warning("%s; %s:%s", fault, remedy, "".join(suspects[:_SHOWN]))
+        fault = f"{len(suspects)} of {len(scores)} recordings may differ from their texts"
+        remedy = f"listen to them at the places that {path} lists:{''.join(suspects[:_SHOWN])}"
+        get_logger(__name__).warning("%s (misfit above %g); %s", fault, SUSPECT, remedy)
 
 
 def _described(score: AlignmentScore) -> str:
@@ -78,8 +77,7 @@ def check_coverage(alignment: Alignment, wav: np.ndarray, sample_rate: int) -> t
             place = f"{FRAME_S * frames[0]:.2f} to {FRAME_S * (frames[-1] + 1):.2f} s"
             fault = f"it leaves out {unaligned_s:.2f} s of speech: no phones from {place}"
             where = "where the recording is as loud as its speech"
-            remedy = "align this recording again"
-            raise AlignmentError(f"{fault}, {where}; {remedy}")
+            raise AlignmentError(f"{fault}, {where}; align this recording again")
         if unaligned_s > _REPORTED_S and number in (0, len(phones)):
             end = "after the last" if number else "before the first"
             notices.append(f"sound as loud as speech {end} phone is not aligned")

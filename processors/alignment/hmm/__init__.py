@@ -57,12 +57,11 @@ def align(
     Raises AlignmentError if the recording is too short for the text or does not fit it.
     """
     words = [spoken.phones[word.start : word.end] for word in spoken.words]
-    rate = config.sample_rate
-    duration_s = len(wav) / rate
+    duration_s = len(wav) / config.sample_rate
     aligner.check_length(sum(map(len, words)), N_STATES * model.FRAME_S, duration_s)
     units = [hmm.numbers_of(phones) for phones in words]
     segments = segments_of(units, aligner.is_punctuated(spoken))
-    frames = hmm.normalized(model.mfcc(wav, rate), utterance.speaker)
+    frames = hmm.normalized(model.mfcc(wav, config.sample_rate), utterance.speaker)
     aligned = hmm.align(frames, segments)
     if aligned is None:
         raise AlignmentError("text and recording do not fit: no path leads through all words")
@@ -169,8 +168,9 @@ def _examples(
     return examples
 
 
-def _make(config: PreprocessConfig, _root: Path, folder: Path) -> aligner.Align:
-    return partial(align, config, model.load_model(folder / MODEL_FILE))
-
-
-ALIGNER = aligner.Aligner(make=_make, plan_training=plan_training)
+ALIGNER = aligner.Aligner(
+    make=lambda config, _root, folder: partial(
+        align, config, model.load_model(folder / MODEL_FILE)
+    ),
+    plan_training=plan_training,
+)

@@ -13,13 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from processors.alignment.hmm import tying
-from processors.alignment.hmm.chain import (
-    N_STATES,
-    SILENCE_PLACES,
-    Segment,
-    SilencePlace,
-    segments_of,
-)
+from processors.alignment.hmm.chain import N_STATES, SILENCE_PLACES, Segment, segments_of
 from processors.alignment.hmm.mixtures import Mixtures, Sums, accumulate, single_gaussians
 from processors.alignment.hmm.model import OTHER, PhoneHmm, norm_of, unit_of
 from processors.text.symbols import SILENCE
@@ -75,10 +69,6 @@ class _Expectations:
         self.n_frames += other.n_frames
 
 
-# adds the expected counts of an utterance
-_Expect = Callable[[PhoneHmm, _Utterance, _Expectations], None]
-
-
 def train(examples: Sequence[Example], n_threads: int = 1) -> PhoneHmm:
     """Trains a model; utterances too short for their phones are left out.
 
@@ -113,7 +103,7 @@ def _untrained(examples: Sequence[Example]) -> PhoneHmm:
     P, D = tying.n_states(len(units)), examples[0].frames.shape[1] if examples else 1
     zeros, ones = np.zeros((P, 1, D), np.float32), np.ones((P, 1, D), np.float32)
     mixtures = Mixtures(np.ones((P, 1)), zeros, ones)
-    shares: dict[SilencePlace, float] = {"edge": 0.8, "punctuation": 0.5, "word": 0.1}
+    shares = dict(zip(SILENCE_PLACES, (0.8, 0.5, 0.1), strict=True))
     states = tying.no_context(len(units))
     return PhoneHmm(units, states, mixtures, np.full(P, 0.5), shares, norms)
 
@@ -172,7 +162,10 @@ def _tie_states(
 
 
 def _e_step(
-    pool: ThreadPoolExecutor, expect: _Expect, model: PhoneHmm, utterances: Sequence[_Utterance]
+    pool: ThreadPoolExecutor,
+    expect: Callable[[PhoneHmm, _Utterance, _Expectations], None],
+    model: PhoneHmm,
+    utterances: Sequence[_Utterance],
 ) -> _Expectations:
     """Returns the expected counts of all utterances; `expect` adds those of one."""
 
