@@ -182,8 +182,7 @@ class AudioFiles:
         folders = [self.root / folder / path.parent for folder in self._folders]
         files = [file for folder in folders for file in self._files(folder).get(stem, [])]
         self._used |= {*files}
-        exact = [file for file in files if file.suffix.lower() == path.suffix.lower()]
-        return exact or files
+        return [file for file in files if file.suffix.lower() == path.suffix.lower()] or files
 
     def has_folder(self, path: str) -> bool:
         """Returns whether one of the folders holds a folder of this name, which may be empty."""

@@ -145,8 +145,7 @@ def read_corpus(dataset: str, root: Path, options: CorpusConfig) -> Listing:
         fetch = "; stage 0 fetches this corpus" if archive_of(dataset, options) else ""
         fault = f"{dataset}: no folder {root}"
         raise InputError(f"{fault}; set dataset_path.{dataset} to the folder of the corpus{fetch}")
-    origin = read_origin(root / ORIGIN)
-    return corpus.utterances(root, dataset, options)._replace(origin=origin)
+    return corpus.utterances(root, dataset, options)._replace(origin=read_origin(root / ORIGIN))
 
 
 def fetch_archive(

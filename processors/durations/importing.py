@@ -74,8 +74,7 @@ class Fitter:
 
     def _grid(self, frames: np.ndarray, spoken: SpokenText, seconds: float, id: str) -> Grid:
         """Returns the tokens of an utterance with the times of their frames, (N,)."""
-        by_text = sources.Tokens(spoken.phones)
-        tokens = by_text if self._tokens is None else self._tokens.get(id)
+        tokens = sources.Tokens(spoken.phones) if self._tokens is None else self._tokens.get(id)
         if tokens is None:
             raise AlignmentError("the table of tokens does not have it")
         names = tokens.names

@@ -185,5 +185,4 @@ class UtteranceChecker:
         trace.out_of_vocabulary = spoken.out_of_vocabulary
         if self.align is not None:
             trace.part = "alignment"
-            alignment = self.align(utterance, wav, spoken)
-            trace.notices = (*trace.notices, *alignment.notices)
+            trace.notices = (*trace.notices, *self.align(utterance, wav, spoken).notices)

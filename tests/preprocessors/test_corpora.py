@@ -235,8 +235,7 @@ def test_a_tar_is_fetched_and_unpacked_without_its_top_folder(server, tmp_path, 
     server.content = tar_of(FILES, kind)
     fetch(server.archive(f"tiny.tar.{kind}"), tmp_path / "deep/er/tiny")
     assert tree(tmp_path / "deep/er/tiny") == UNPACKED
-    names = {path.name for path in (tmp_path / "deep/er").iterdir()}
-    assert names == {"tiny", f"tiny.tar.{kind}"}
+    assert {path.name for path in (tmp_path / "deep/er").iterdir()} == {"tiny", f"tiny.tar.{kind}"}
 
 
 def test_a_zip_without_a_top_folder_is_fetched_and_unpacked(server, tmp_path):

@@ -95,8 +95,7 @@ def test_speakers_of_one_utterance_each_are_all_trained_on_but_for_listed_ids():
 
 
 def test_listed_ids_make_up_their_split_and_leave_the_share_of_others():
-    options = SplitConfig(test_ids=("u007", "u003"), valid_ids=("u100",))
-    splits = split_ids(SECONDS, options)
+    splits = split_ids(SECONDS, SplitConfig(test_ids=("u007", "u003"), valid_ids=("u100",)))
     assert (splits.test, splits.valid) == (["u003", "u007"], ["u100"])
     assert len(splits.train) == 197
     splits = split_ids(SECONDS, SplitConfig(test_ids=("u007",), valid=0.1))

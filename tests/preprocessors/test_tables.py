@@ -28,8 +28,7 @@ def files_of(root, **options):
 )
 def test_a_name_that_is_no_id_gets_one_and_is_stored_beside_it(corpus, tmp_path, name):
     table = f"{name}|One.\nb|Two.\n"
-    root = corpus({"metadata.csv": table, f"{name}.wav": "", "b.wav": ""})
-    found = listing(root).utterances
+    found = listing(corpus({"metadata.csv": table, f"{name}.wav": "", "b.wav": ""})).utterances
     names = {u.text: (u.audio.stem, u.name) for u in found}
     assert names == {"One.": (name, name), "Two.": ("b", "")}
     assert all(is_safe_id(u.id) for u in found)
@@ -145,8 +144,7 @@ def test_json_lines_are_read_where_there_is_no_csv(corpus):
     ]
     table = "".join(json.dumps(row) + "\n" for row in rows)
     found = listing(corpus({"metadata.jsonl": table, "a.mp3": "", "b c.wav": ""}))
-    texts = {u.text: u.speaker for u in found.utterances}
-    assert texts == {"One.": "Mine_3", "Two.": "Mine"}
+    assert {u.text: u.speaker for u in found.utterances} == {"One.": "Mine_3", "Two.": "Mine"}
     assert found.notices == ["metadata.jsonl: columns that are not read: duration"]
 
 

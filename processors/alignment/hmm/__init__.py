@@ -71,8 +71,7 @@ def align(
     names = [word.text for word in spoken.words]
     score = score_of(aligned, hmm.chain(segments), segments, names)
     aligned_words = aligner.aligned_words(spoken, timed)
-    alignment = aligner.merge(aligned_words, duration_s, config.edge_silence_s)
-    return replace(alignment, score=score)
+    return replace(aligner.merge(aligned_words, duration_s, config.edge_silence_s), score=score)
 
 
 def train_model(

@@ -79,8 +79,7 @@ def train(examples: Sequence[Example], n_threads: int = 1) -> PhoneHmm:
     for speaker, frames, phones, punctuated in examples:
         words = [model.numbers_of(word) for word in phones]
         if len(frames) >= N_STATES * sum(map(len, words)) > 0:
-            segments = segments_of(words, punctuated)
-            utterances.append((model.normalized(frames, speaker), segments))
+            utterances.append((model.normalized(frames, speaker), segments_of(words, punctuated)))
     if not utterances:
         fault = "no recording is long enough for the phones of its text"
         effect = "so that there is nothing for preprocess.aligner hmm to learn from"
@@ -104,8 +103,7 @@ def _untrained(examples: Sequence[Example]) -> PhoneHmm:
     zeros, ones = np.zeros((P, 1, D), np.float32), np.ones((P, 1, D), np.float32)
     mixtures = Mixtures(np.ones((P, 1)), zeros, ones)
     shares = dict(zip(SILENCE_PLACES, (0.8, 0.5, 0.1), strict=True))
-    states = tying.no_context(len(units))
-    return PhoneHmm(units, states, mixtures, np.full(P, 0.5), shares, norms)
+    return PhoneHmm(units, tying.no_context(len(units)), mixtures, np.full(P, 0.5), shares, norms)
 
 
 def _train_growing(

@@ -152,7 +152,7 @@ def cut(grid: Grid, share: float) -> Grid:
 @pytest.mark.parametrize("share", [0.5, 0.8])
 @pytest.mark.parametrize("has_words", [True, False])
 def test_textgrids_that_end_early_are_rejected(share, has_words):
-    for one in real():
+    for one in real()[::3]:
         grid = one.grid if has_words else one.grid._replace(words=[])
         assert one.check(cut(grid, share)).startswith("rejected: "), one.spoken.text
 

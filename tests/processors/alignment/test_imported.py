@@ -32,8 +32,7 @@ def align_row(tmp_path, row):
     folder.mkdir(exist_ok=True)
     (folder / "u1.json").write_text(json.dumps(row))
     utterance = Utterance("u1", tmp_path / "u1.wav", "Hi, you!", "Ada")
-    wav = np.zeros(RATE, dtype=np.float32)
-    return make_aligner(CONFIG, tmp_path)(utterance, wav, SPOKEN)
+    return make_aligner(CONFIG, tmp_path)(utterance, np.zeros(RATE, dtype=np.float32), SPOKEN)
 
 
 def test_a_complete_sequence_is_used_unchanged(tmp_path):

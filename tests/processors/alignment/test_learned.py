@@ -26,8 +26,7 @@ def align(wav, spoken=SPOKEN, **keys):
 
 
 def test_the_phones_of_the_text_get_the_span_of_the_speech_and_no_times():
-    wav = np.concatenate([np.zeros(RATE), sing(), np.zeros(2 * RATE)])
-    found = align(wav, edge_silence_s=0.1)
+    found = align(np.concatenate([np.zeros(RATE), sing(), np.zeros(2 * RATE)]), edge_silence_s=0.1)
     end_s = 1 + len(sing()) / RATE
 
     assert found.phones == SPOKEN.phones
@@ -60,8 +59,7 @@ def with_phones(n):
 
 def test_stage_1_stores_utterances_without_durations_and_statistics_of_frames(tmp_path):
     corpus = copy_corpus(tmp_path / "corpus", IDS)
-    config = config_of(corpus, tmp_path / "data", aligner="learned")
-    prepare_dataset(config, "LJSpeech", 1)
+    prepare_dataset(config_of(corpus, tmp_path / "data", aligner="learned"), "LJSpeech", 1)
     folder = tmp_path / "data" / "LJSpeech"
     store = FeatureStore(folder)
 

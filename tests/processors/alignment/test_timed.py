@@ -96,8 +96,7 @@ def test_labels_between_words_need_no_phones():
 
 
 def test_unknown_phones_are_half_of_the_speech_at_most():
-    grid = grid_of(["spn", "Y", "UW1"])
-    assert align_grid(grid, SPOKEN, 0.5, 0.1).phones[1] == "<spn>"
+    assert align_grid(grid_of(["spn", "Y", "UW1"]), SPOKEN, 0.5, 0.1).phones[1] == "<spn>"
     for names in (["spn"] * 4, ["spn", "spn", "spn", "UW1"]):
         match = r"0.[34]0 of its 0.40 s are .* unknown words \(spn"
         with pytest.raises(AlignmentError, match=match):

@@ -243,8 +243,7 @@ def test_words_are_in_letters_or_in_phones(mixed_store, p_arpabet, phones):
 
 def test_the_most_phones_of_an_item_are_those_of_its_longest_mixture(mixed_store):
     # "house" has two phones for six letters, "dog" four for three
-    counts = mixed_dataset(mixed_store, 0.5).phone_counts()
-    assert counts.tolist() == [len(LETTERS) + 1] * 12
+    assert mixed_dataset(mixed_store, 0.5).phone_counts().tolist() == [len(LETTERS) + 1] * 12
 
 
 def sequences(items):
@@ -268,5 +267,4 @@ def test_mixtures_do_not_depend_on_workers_or_on_the_order_of_epochs(mixed_store
     expected = [dataset[draw].phone_ids.tolist() for draw in reversed(draws)][::-1]
     batches = [draws[start : start + 4] for start in range(0, len(draws), 4)]
     loader = DataLoader(dataset, batch_sampler=batches, num_workers=2, collate_fn=list)
-    found = [item.phone_ids.tolist() for batch in loader for item in batch]
-    assert found == expected
+    assert [item.phone_ids.tolist() for batch in loader for item in batch] == expected

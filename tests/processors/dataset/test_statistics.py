@@ -27,8 +27,7 @@ ALL_VALUES = PreprocessConfig(pitch_remove_outlier=False, energy_remove_outlier=
 def features(id, f0, energy, durations, speaker="ann") -> Features:
     mel = np.zeros((80, len(f0)))
     floats = (np.array(values, dtype=np.float32) for values in (mel, f0, energy))
-    phones = tuple("abcdefgh"[: len(durations)])
-    return Features(id, speaker, phones, np.array(durations), *floats)
+    return Features(id, speaker, tuple("abcdefgh"[: len(durations)]), np.array(durations), *floats)
 
 
 def store_of(folder, *items: Features) -> FeatureStore:

@@ -60,8 +60,7 @@ def test_what_was_written_is_read_by_id_and_by_position(folder):
 
 def test_a_transposed_mel_is_stored_as_it_reads(tmp_path):
     mel = np.arange(160, dtype=np.float32).reshape(2, 80).T  # (80, 2), not contiguous
-    item = replace(features("a", 5), mel=mel)
-    store = FeatureStore(write_store(tmp_path, MEL, [item]))
+    store = FeatureStore(write_store(tmp_path, MEL, [replace(features("a", 5), mel=mel)]))
     np.testing.assert_array_equal(store.read("a").mel, mel)
 
 
@@ -183,8 +182,7 @@ def test_phones_of_words_in_letters_come_back_where_there_are_any(tmp_path):
     assert store.read("a").word_phones == store.read_word_phones("a") == WORDS
     assert store.read("b").word_phones == ()
     assert damaged_ids(store) == []
-    wrong = replace(mixed, word_phones=WORDS[:1])
-    assert checksum(tensors_of(wrong)) != store.checksum("a")
+    assert checksum(tensors_of(replace(mixed, word_phones=WORDS[:1]))) != store.checksum("a")
 
 
 def test_a_store_of_an_older_version_is_readable(folder):
@@ -262,8 +260,7 @@ def test_the_index_says_where_and_how_long_records_are_of_those_that_came(record
     rows = write(path, recordings[:1], ids=[recording.id for recording in recordings])
     assert [row.id for row in rows] == ["rec-000"]
     assert load_file(path).keys() == {"rec-000/mel", "rec-000/wav"}
-    moved = replace(recordings[1], start=123)
-    (row,) = write(tmp_path / "shard-00007.safetensors", [moved])
+    (row,) = write(tmp_path / "shard-00007.safetensors", [replace(recordings[1], start=123)])
     assert (row.shard, row.frames, row.phones, row.start) == ("shard-00007", 40, 0, 123)
     assert row.seconds == pytest.approx(40 * 64 / 8000)
 

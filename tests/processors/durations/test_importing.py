@@ -77,8 +77,7 @@ def rejected(tmp_path):
 def features_of(config, tmp_path):
     """Runs stage 1, and reads what it made."""
     prepare_dataset(config, NAME, 1)
-    store = FeatureStore(tmp_path / "processed" / NAME)
-    return [store.read(id) for id in IDS]
+    return [FeatureStore(tmp_path / "processed" / NAME).read(id) for id in IDS]
 
 
 def assert_phones_last(features, names):
@@ -130,8 +129,7 @@ LETTERS = TextConfig(phone_extractor="nvidia_english", p_arpabet=0.0)
 
 
 def with_pitch(folder):
-    stats = folder / "pitch_char_stats__train.json"
-    return find_pitch(folder / "pitch_char", stats)
+    return find_pitch(folder / "pitch_char", folder / "pitch_char_stats__train.json")
 
 
 def test_the_pitch_of_nvidias_characters_reaches_statistics_and_training(corpus, tmp_path):

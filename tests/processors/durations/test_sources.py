@@ -138,8 +138,7 @@ def test_real_textgrids_of_other_tiers_are_read_by_name(tmp_path):
 
 def matched(names):
     entries = [sources.SourceEntry(name, Path(f"{name}.npy"), lambda: None) for name in names]
-    source = sources.DurationSource(Path("source"), "npy", entries)
-    return sources.match_names(source, {*IDS})
+    return sources.match_names(sources.DurationSource(Path("source"), "npy", entries), {*IDS})
 
 
 @pytest.mark.parametrize(

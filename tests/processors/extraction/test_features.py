@@ -224,8 +224,7 @@ def test_a_new_text_makes_no_recording_again(tmp_path):
     texts = {id: small_corpus.texts()[id] for id in IDS}
     small_corpus.write_texts(corpus, texts | {IDS[0]: "Something else."})
     assert prepare_dataset(config, "LJSpeech", 1).n_extracted == 0
-    manifest = read_jsonl(tmp_path / "data/LJSpeech/manifest.jsonl")
-    assert manifest[0]["text"] == "Something else."
+    assert read_jsonl(tmp_path / "data/LJSpeech/manifest.jsonl")[0]["text"] == "Something else."
 
 
 UNUSED = ("parselmouth", "pyworld", "phonemizer", "pocketsphinx", "praatio", "librosa")
@@ -252,8 +251,7 @@ def test_nothing_of_text_alignment_and_pitch_is_needed(corpus, tmp_path, monkeyp
 def test_a_fresh_interpreter_needs_nothing_of_text_alignment_and_pitch(corpus, tmp_path):
     root = str(Path(__file__).parents[3])
     names = {"unused": UNUSED, "root": root, "corpus": str(corpus), "processed": str(tmp_path)}
-    script = WITHOUT_TEXT.format(**names)
-    subprocess.run([sys.executable, "-c", script], cwd=root, check=True)
+    subprocess.run([sys.executable, "-c", WITHOUT_TEXT.format(**names)], cwd=root, check=True)
     assert len(MelWavStore(tmp_path / "LJSpeech")) == 9
 
 

@@ -65,8 +65,7 @@ def test_small_corpora_may_have_three_faults_but_not_more_than_half(n_utterances
 
 
 def test_speakers_of_one_utterance_each_all_train(tmp_path):
-    run = run_of(tmp_path, NINE, SplitConfig())
-    assert usable_splits(run, report_of(NINE)).train == NINE
+    assert usable_splits(run_of(tmp_path, NINE, SplitConfig()), report_of(NINE)).train == NINE
 
 
 def test_speakers_without_a_usable_training_utterance_are_left_out_and_named(tmp_path, caplog):

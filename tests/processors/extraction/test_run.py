@@ -8,6 +8,8 @@ import signal
 import sys
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import count
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +24,6 @@ from processors.dataset.statistics import CorpusStats, corpus_stats
 from processors.dataset.store import FeatureStore
 from processors.extraction import shards
 from processors.extraction.run import prepare_datasets
-from tests.processes import Process
 from tests.processors import small_corpus
 from tests.processors.small_corpus import DEMO, IDS, config_of, copy_corpus, prepare_dataset, texts
 from tests.processors.stores import damaged_ids
@@ -112,34 +113,29 @@ def test_a_dask_cluster_with_one_thread_a_worker_changes_nothing(
         assert_same_output(tmp_path / "LJSpeech", prepared)
 
 
-KILLED = """
-import os, signal, sys
-sys.path.insert(0, {root!r})
-from pathlib import Path
-from processors.extraction import run, shards
-from tests.processors.small_corpus import config_of
+def prepare_and_be_killed(config: Config) -> None:
+    """Stage 1 in this process, which ends when it has written two shards."""
+    write_shard_report, n_written = shards.write_shard_report, count()
 
-write_shard_report, n_written = shards.write_shard_report, 0
+    def kill_after_two(*arguments: object) -> None:
+        if next(n_written) == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        write_shard_report(*arguments)
 
-def kill_after_two(*arguments):
-    global n_written
-    if n_written == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-    n_written += 1
-    write_shard_report(*arguments)
-
-shards.write_shard_report = kill_after_two
-config = config_of(Path({corpus!r}), Path({processed!r}), backend={backend!r})
-run.prepare_datasets(config, 2)
-"""
+    shards.write_shard_report = kill_after_two
+    prepare_datasets(config, 2)
 
 
-@pytest.mark.parametrize("backend", ["sequential", pytest.param("loky", marks=pytest.mark.slow)])
-def test_after_kill_9_finished_shards_stay(backend, corpus, prepared, tmp_path):
-    root = str(Path(__file__).parents[3])
-    script = KILLED.format(root=root, corpus=str(corpus), processed=str(tmp_path), backend=backend)
-    killed = Process("-c", script).finish()
-    assert killed.returncode == -signal.SIGKILL
+@pytest.mark.parametrize(
+    ("backend", "start"),
+    [("sequential", "fork"), pytest.param("loky", "spawn", marks=pytest.mark.slow)],
+)
+def test_after_kill_9_finished_shards_stay(backend, start, corpus, prepared, tmp_path):
+    config = config_of(corpus, tmp_path, backend=backend)
+    killed = get_context(start).Process(target=prepare_and_be_killed, args=(config,))
+    killed.start()
+    killed.join()
+    assert killed.exitcode == -signal.SIGKILL
     folder = tmp_path / "LJSpeech"
     with pytest.raises(InputError, match="not finished"):
         FeatureStore(folder)
@@ -209,8 +205,7 @@ def test_an_utterance_that_kills_workers_is_rejected(corpus, tmp_path, monkeypat
     def run_chunks(work, chunks, *_):
         for key, utterances in chunks.items():
             lost = tuple(u for u in utterances if u.id == "LJ001-0011")
-            kept = [u for u in utterances if u not in lost]
-            yield ChunkResult(key, work(key, kept), lost)
+            yield ChunkResult(key, work(key, [u for u in utterances if u not in lost]), lost)
 
     monkeypatch.setattr("processors.extraction.run.run_chunks", run_chunks)
     prepare_dataset(config_of(corpus, tmp_path), "LJSpeech", 2)
@@ -403,8 +398,7 @@ def test_an_unusable_utterance_moves_no_other_to_another_split(broken_corpus, su
     root = shutil.copytree(broken_corpus, tmp_path / "corpus")
     (root / f"TextGrid/{before.train[0]}.TextGrid").unlink()
     prepare_dataset(config_of(root, tmp_path / "data", max_bad_ratio=1.0), "LJSpeech", 1)
-    after = read_splits(tmp_path / "data/LJSpeech")
-    assert after == before._replace(train=before.train[1:])
+    assert read_splits(tmp_path / "data/LJSpeech") == before._replace(train=before.train[1:])
 
 
 def test_two_runs_at_once_in_one_folder_are_refused(corpus, tmp_path):

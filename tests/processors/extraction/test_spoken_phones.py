@@ -47,5 +47,4 @@ def test_files_of_durations_are_found_by_the_name_of_a_recording(tmp_path):
     utterance = Utterance(safe_id(name), tmp_path / f"{name}.wav", "One.", "x", name=name)
     (tmp_path / f"{name}.TextGrid").touch()
     assert find_textgrid(tmp_path, utterance) == tmp_path / f"{name}.TextGrid"
-    source = durations_in(tmp_path)
-    assert list(match_names(source, {utterance.id}).entries) == [utterance.id]
+    assert list(match_names(durations_in(tmp_path), {utterance.id}).entries) == [utterance.id]

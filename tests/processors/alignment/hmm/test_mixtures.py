@@ -48,8 +48,7 @@ def test_unknown_phones_are_like_all_speech():
 
 
 def test_gaussians_are_split_where_there_are_frames_enough():
-    mixtures = one_gaussian_each([1000, 59, 60])
-    larger = mixtures.split(most=np.array([2, 2, 2]))
+    larger = one_gaussian_each([1000, 59, 60]).split(most=np.array([2, 2, 2]))
     assert (larger.counts > 0).sum(axis=1).tolist() == [2, 1, 2]
     assert np.allclose(larger.counts.sum(axis=1), [1000, 59, 60])
     assert larger.means[0, 0, 0] == -larger.means[0, 1, 0] != 0
