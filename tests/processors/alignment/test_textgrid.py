@@ -198,12 +198,9 @@ def test_a_file_cut_anywhere_is_refused_or_whole(tmp_path, form):
 
 
 @pytest.mark.parametrize("duration_s", [0.4, 1.6])
-def test_a_file_of_another_recording_is_refused_by_its_length(tmp_path, duration_s):
+def test_a_file_of_another_recording_or_text_is_refused_by_length_or_phones(tmp_path, duration_s):
     with pytest.raises(AlignmentError, match=rf"lasts 1.00 s, the recording {duration_s:.2f} s"):
         align_tiers(tmp_path, duration_s=duration_s)
-
-
-def test_a_file_of_another_text_is_refused_by_its_phones(tmp_path):
     with pytest.raises(AlignmentError, match=r"u1.TextGrid: it has 1 phones, the text 4"):
         align_tiers(tmp_path, [(0.2, 0.4, "hm")], [(0.2, 0.4, "M")])
 

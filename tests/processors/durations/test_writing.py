@@ -18,8 +18,6 @@ from tests.processors.small_corpus import config_of, prepare_dataset
 
 NAME = "LJSpeech"
 
-SUBTITLES = ("srt", "vtt")
-
 
 def tiers_in_praat(path):
     """Labels and times of every tier, as Praat sees them."""
@@ -106,7 +104,7 @@ def assert_same_features(first: Path, second: Path):
         assert np.array_equal(found.f0, expected.f0), id
 
 
-@pytest.mark.parametrize("format", sorted({*EXPORT_FORMATS} - {*SUBTITLES}))
+@pytest.mark.parametrize("format", [name for name in EXPORT_FORMATS if name in IMPORT_FORMATS])
 def test_export_and_import_give_the_same_features(experiment, prepared, tmp_path, format):
     export_store(experiment.preprocess, prepared, format, tmp_path / "exported")
     config, folder = with_imported(experiment, tmp_path)

@@ -142,18 +142,12 @@ def test_after_kill_9_finished_shards_stay(backend, start, corpus, prepared, tmp
     shards = [path.with_suffix(".safetensors") for path in (folder / "features").glob("*.json")]
     finished = {path: path.stat().st_mtime_ns for path in shards}
     assert len(finished) == 2
+    (folder / "features/.shard-00000.77.safetensors").write_bytes(b"half")  # it was writing this
     summary = prepare_dataset(config_of(corpus, tmp_path), "LJSpeech", 1)
     assert 0 < summary.n_extracted < 9
     assert {path: path.stat().st_mtime_ns for path in finished} == finished
+    assert not list((folder / "features").glob(".*"))
     assert_same_output(folder, prepared)
-
-
-def test_what_a_killed_run_was_writing_is_removed(corpus, tmp_path):
-    features = tmp_path / "LJSpeech" / "features"
-    features.mkdir(parents=True)
-    (features / ".shard-00000.77.safetensors").write_bytes(b"half")
-    prepare_dataset(config_of(corpus, tmp_path), "LJSpeech", 1)
-    assert not list(features.glob(".*"))
 
 
 def test_a_full_disk_leaves_no_partial_files(corpus, tmp_path, monkeypatch):
@@ -352,15 +346,6 @@ def test_an_empty_split_is_warned_of_at_the_end(corpus, tmp_path, caplog, id, sp
         assert str(tmp_path / "data/LJSpeech/rejected.jsonl") in last
 
 
-def test_a_misspelt_dataset_path_is_named_and_one_of_another_is_not(corpus, tmp_path, caplog):
-    config = config_of(corpus, tmp_path / "data")
-    folders = {**config.dataset_path, "LJSpeach": "elsewhere", "Kathleen": "data"}
-    prepare_dataset(replace(config, dataset_path=folders), "LJSpeech", 1)
-    text = " ".join(caplog.text.split())
-    assert "dataset_path.LJSpeach is not used; did you mean LJSpeech?" in text
-    assert "Kathleen" not in text
-
-
 def test_an_aligner_that_cannot_work_leaves_what_another_made(corpus, tmp_path):
     prepare_dataset(config_of(corpus, tmp_path), "LJSpeech", 1)
     before = contents(tmp_path)
@@ -383,11 +368,15 @@ def test_alignments_in_another_phone_set_than_the_text_end_the_stage(corpus, tmp
         prepare_dataset(config_of(root, tmp_path / "data"), "LJSpeech", 1)
 
 
-def test_changes_are_counted_and_phones_in_no_alignment_are_named(corpus, tmp_path, caplog):
+def test_changes_are_counted_and_unaligned_phones_and_misspelt_keys_named(corpus, tmp_path, caplog):
+    config = config_of(corpus, tmp_path, sample_rate=16000)
+    folders = {**config.dataset_path, "LJSpeach": "elsewhere", "Kathleen": "data"}
     with caplog.at_level(logging.INFO):
-        prepare_dataset(config_of(corpus, tmp_path, sample_rate=16000), "LJSpeech", 1)
+        prepare_dataset(replace(config, dataset_path=folders), "LJSpeech", 1)
     (named,) = (line for line in caplog.messages if "are in no alignment" in line)
     assert "LJSpeech: " in named
+    assert "dataset_path.LJSpeach is not used; did you mean LJSpeech?" in caplog.text
+    assert "Kathleen" not in caplog.text  # of another experiment
     said = [line for line in caplog.messages if "resampled" in line]
     assert said == [f"LJSpeech: {len(IDS)} of its utterances: resampled from 22050 to 16000 Hz"]
 
