@@ -118,8 +118,7 @@ def _fault_of(audio: Sequence[Path], name: str) -> str:
 def require_layout(root: Path, dataset: str, wanted: str, *patterns: str) -> None:
     """Makes sure that each of some glob patterns matches something in a dataset's folder.
 
-    Raises:
-        InputError: Otherwise; it names the key of the folder, and a folder near it that fits.
+    Raises an InputError otherwise, with the key of the folder and a folder near it that fits.
     """
 
     def fits(folder: Path) -> bool:

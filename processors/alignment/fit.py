@@ -51,8 +51,7 @@ def list_misfits(
 
 
 def _described(score: AlignmentScore) -> str:
-    span = f"{score.start_s:.2f}-{score.end_s:.2f} s"
-    return f"misfit {score.misfit:.1f} at '{score.words}', {span}"
+    return f"misfit {score.misfit:.1f} at '{score.words}', {score.start_s:.2f}-{score.end_s:.2f} s"
 
 
 def check_coverage(alignment: Alignment, wav: np.ndarray, sample_rate: int) -> tuple[str, ...]:

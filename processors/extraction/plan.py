@@ -62,8 +62,7 @@ def choose_dataset(config: Config, name: str | None) -> str:
     """Returns the dataset of this name; without a name, the only one of the experiment."""
     datasets = ", ".join(config.dataset)
     if name is None and len(config.dataset) > 1:
-        fault = "the configuration has several datasets"
-        raise InputError(f"{fault}; choose by --dataset: {datasets}")
+        raise InputError(f"the configuration has several datasets; choose by --dataset: {datasets}")
     if name not in (None, *config.dataset):
         raise InputError(f"--dataset {name}: the configuration has {datasets}")
     return name or config.dataset[0]
