@@ -21,6 +21,7 @@ from processors.extraction.features import (
     FeatureError,
     FeatureExtractor,
     cut_aligned,
+    feature_dependence,
     frame_durations,
 )
 from processors.extraction.shards import Trace
@@ -128,6 +129,16 @@ def test_the_trace_has_phones_length_and_a_notice_of_signs_that_are_not_spoken(e
     assert "M" in trace.text_phones
     assert trace.audio_seconds == pytest.approx(1.9, abs=0.05)
     assert trace.notices == ("the text holds the sign \U0001f600, which is not spoken",)
+
+
+def test_phones_of_the_corpus_are_read_in_place_of_the_text(extractor):
+    plain = replace(UTTERANCE, text="Read it.")
+    marked = replace(plain, phones="{R IY1 D} {IH1 T}.")
+    spoken = [extractor.reader.read(u, Trace())[1].phones for u in (plain, marked)]
+    assert spoken[0][1:4] == ("R", "EH1", "D")
+    assert spoken[1][1:] == ("R", "IY1", "D", "IH1", "T", "<.>")
+    identity = feature_dependence(PreprocessConfig(), DEMO).identity
+    assert identity(plain) != identity(marked)
 
 
 def test_a_language_without_a_frontend_is_an_error_of_the_user(extractor):

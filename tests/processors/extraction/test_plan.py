@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from config.preprocess import PreprocessConfig, SplitConfig
+from config.preprocess import CorpusConfig, PreprocessConfig, SplitConfig
 from preprocessors.manifest import Listing, Utterance
 from processors.dataset.store import IndexRow
 from processors.extraction.fingerprint import Fingerprint
@@ -35,6 +35,19 @@ def test_a_corpus_is_listed_with_its_folder_and_a_fault_in_the_keys_of_its_split
     assert [utterance.id for utterance in listing.utterances] == IDS
     config = config_of(root, tmp_path, split=SplitConfig(test_ids=("unknown",)))
     with pytest.raises(InputError, match=r"split\.test_ids: 1 ids .* unknown"):
+        list_corpus(config, "LJSpeech")
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_refused_names_are_listed_where_the_split_fails_for_want_of_utterances(tmp_path, n):
+    table = "".join(f"{id}|One.\n" for id in ["../a", "b", "c"][: n + 1])
+    (tmp_path / "metadata.csv").write_text(f"{table}d|Two.\n")
+    for id in "bd":
+        (tmp_path / f"{id}.wav").touch()
+    options = {"LJSpeech": CorpusConfig("folder")}
+    config = config_of(tmp_path, tmp_path, corpus=options, split=SplitConfig())
+    message = r"(?s)none are left to train on.* \d more are rejected:.*\.csv:1: '\.\./a' is not"
+    with pytest.raises(InputError, match=message):
         list_corpus(config, "LJSpeech")
 
 
