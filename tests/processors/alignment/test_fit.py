@@ -159,7 +159,7 @@ def test_textgrids_that_end_early_are_rejected(share, has_words):
 
 def test_textgrids_that_end_a_little_early_are_rejected_or_reported_and_others_are_not():
     assert [one.check(one.grid) for one in real()] == [""] * 55
-    for one in real():
+    for one in real()[::2]:
         grid = cut(one.grid, 0.95)
         lost_s = one.grid.phones[-1].end_s - grid.phones[-1].end_s
         found = one.check(grid)
