@@ -45,9 +45,10 @@ def list_misfits(
     write_jsonl(path, ({"id": id, **s._asdict(), "text": texts[id]} for id, s in worst_first))
     suspects = [f"\n  {id}: {_described(s)}" for id, s in worst_first if s.misfit > SUSPECT]
     if suspects:
-        fault = f"{len(suspects)} of {len(scores)} recordings may differ from their texts"
-        remedy = f"listen to them at the places that {path} lists:{''.join(suspects[:_SHOWN])}"
-        get_logger(__name__).warning("%s (misfit above %g); %s", fault, SUSPECT, remedy)
+        count = f"{len(suspects)} of {len(scores)} recordings"
+        fault = f"{count} may differ from their texts (misfit above {SUSPECT:g})"
+        remedy = f"listen to them at the places that {path} lists"
+        get_logger(__name__).warning("%s; %s:%s", fault, remedy, "".join(suspects[:_SHOWN]))
 
 
 def _described(score: AlignmentScore) -> str:

@@ -167,9 +167,8 @@ def _examples(
     return examples
 
 
-ALIGNER = aligner.Aligner(
-    make=lambda config, _root, folder: partial(
-        align, config, model.load_model(folder / MODEL_FILE)
-    ),
-    plan_training=plan_training,
-)
+def _make(config: PreprocessConfig, _root: Path, folder: Path) -> aligner.Align:
+    return partial(align, config, model.load_model(folder / MODEL_FILE))
+
+
+ALIGNER = aligner.Aligner(make=_make, plan_training=plan_training)

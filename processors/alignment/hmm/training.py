@@ -102,7 +102,7 @@ def _untrained(examples: Sequence[Example]) -> PhoneHmm:
     P, D = tying.n_states(len(units)), examples[0].frames.shape[1] if examples else 1
     zeros, ones = np.zeros((P, 1, D), np.float32), np.ones((P, 1, D), np.float32)
     mixtures = Mixtures(np.ones((P, 1)), zeros, ones)
-    shares = dict(zip(SILENCE_PLACES, (0.8, 0.5, 0.1), strict=True))
+    shares = dict(zip(SILENCE_PLACES, (0.8, 0.5, 0.1), strict=True))  # edge, punctuation, word
     return PhoneHmm(units, tying.no_context(len(units)), mixtures, np.full(P, 0.5), shares, norms)
 
 
