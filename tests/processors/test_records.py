@@ -9,12 +9,9 @@ def test_phones_follow_one_another_by_their_durations():
     assert found == tuple(TimedPhone(*phone) for phone in expected)
 
 
-def test_features_without_durations_have_no_times():
+def test_features_without_durations_and_alignments_of_their_span_alone_have_no_times():
     frames = np.zeros(5, dtype=np.float32)
     features = Features("a", "anna", ("M",), None, np.zeros((2, 5)), frames, frames)
     assert features.timed_phones(0.5) == ()
-
-
-def test_an_alignment_of_two_boundaries_has_times_only_if_it_has_one_phone():
     assert Alignment(("M",), np.array([0.0, 1.0]), ()).has_times
     assert not Alignment(("M", "N"), np.array([0.0, 1.0]), ()).has_times

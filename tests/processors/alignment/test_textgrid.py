@@ -108,10 +108,14 @@ def test_unknown_words_become_noise_and_keep_their_punctuation(tmp_path):
     assert durations(alignment)[1:3] == pytest.approx([0.2, 0.2])
 
 
-def test_phones_of_the_file_are_kept_whatever_the_lexicon_says(tmp_path):
+def test_phones_of_the_file_are_kept_whatever_the_lexicon_says_also_without_length(tmp_path):
     phones = [(start, end, {"AY1": "ɑɪ", "UW1": "AH0"}.get(p, p)) for start, end, p in PHONES]
     alignment = align_tiers(tmp_path, phones=phones)
     assert alignment.phones == ("<sil>", "HH", "ɑɪ", "<,>", "Y", "AH0", "<!>")
+    phones = [*PHONES[:2], (0.3, 0.3, "AY1"), (0.3, 0.6, "sp"), *PHONES[4:]]
+    alignment = align_tiers(tmp_path, phones=phones)
+    assert alignment.phones == SPOKEN.phones
+    assert durations(alignment)[2] == 0
 
 
 def test_words_in_pieces_do_not_move_the_punctuation(tmp_path):
@@ -128,13 +132,6 @@ def test_a_silence_within_a_hyphenated_word_is_a_short_pause(tmp_path):
     spoken = spoken_text("hi-you", "<sil> hi-you=HH-AY1-Y-UW1 <.>")
     alignment = align_tiers(tmp_path, spoken=spoken)
     assert alignment.phones == ("<sil>", "HH", "AY1", "<sp>", "Y", "UW1", "<.>")
-
-
-def test_phones_without_length_last_0_s(tmp_path):
-    phones = [*PHONES[:2], (0.3, 0.3, "AY1"), (0.3, 0.6, "sp"), *PHONES[4:]]
-    alignment = align_tiers(tmp_path, phones=phones)
-    assert alignment.phones == SPOKEN.phones
-    assert durations(alignment)[2] == 0
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def store(tmp_path):
     return make_processed(tmp_path / "one")
 
 
-def test_items_are_what_the_store_holds(store):
+def test_items_are_what_the_stores_hold_even_with_equal_ids(store, tmp_path):
     vocabulary = arpabet_vocabulary()
     dataset = FeatureDataset([store], [["utt-003", "utt-001"]], vocabulary, ["zoe", "anna"])
     item, features = dataset[Draw(0, 1)], make_features(1)
@@ -36,9 +36,6 @@ def test_items_are_what_the_store_holds(store):
     assert torch.equal(item.mel, torch.from_numpy(features.mel))
     assert torch.equal(item.f0, torch.from_numpy(features.f0))
     assert dataset.lengths.tolist() == [make_features(3).mel.shape[1], features.mel.shape[1]]
-
-
-def test_two_stores_make_one_dataset_even_with_equal_ids(store, tmp_path):
     other = make_processed(tmp_path / "two", speakers=("ben",))
     ids = [["utt-000"], ["utt-000", "utt-001"]]
     dataset = FeatureDataset([store, other], ids, arpabet_vocabulary(), ["anna", "ben"])
