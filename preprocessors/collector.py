@@ -118,7 +118,8 @@ def _fault_of(audio: Sequence[Path], name: str) -> str:
 def require_layout(root: Path, dataset: str, wanted: str, *patterns: str) -> None:
     """Makes sure that each of some glob patterns matches something in a dataset's folder.
 
-    Raises an InputError otherwise, with the key of the folder and a folder near it that fits.
+    Raises:
+        InputError: Otherwise; it names the key of the folder, and a folder near it that fits.
     """
 
     def fits(folder: Path) -> bool:
@@ -181,7 +182,8 @@ class AudioFiles:
         folders = [self.root / folder / path.parent for folder in self._folders]
         files = [file for folder in folders for file in self._files(folder).get(stem, [])]
         self._used |= {*files}
-        return [file for file in files if file.suffix.lower() == path.suffix.lower()] or files
+        exact = [file for file in files if file.suffix.lower() == path.suffix.lower()]
+        return exact or files
 
     def has_folder(self, path: str) -> bool:
         """Returns whether one of the folders holds a folder of this name, which may be empty."""

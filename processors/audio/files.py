@@ -162,7 +162,11 @@ def _to_rate(
 def write_wav(path: Path, wav: np.ndarray, sample_rate: int, tag: str = "") -> float:
     """Writes mono audio (S,) as 16-bit WAV, atomically; scaled down, not clipped, beyond [-1, 1].
 
-    The metadata get `tag`, as in `write_audio`. Returns the gain, 1.0 unless the peak exceeds 1.
+    Args:
+        tag: Text for the metadata of the file, as in `write_audio`.
+
+    Returns:
+        Gain that was applied: 1.0 unless the peak exceeds 1.
     """
     with np.errstate(invalid="ignore"):  # of a signalling NaN, which is refused below
         wav = np.asarray(wav, dtype=np.float64)
@@ -180,7 +184,10 @@ def write_wav_blocks(
 ) -> int:
     """Writes a 16-bit WAV atomically from mono blocks, and returns the number of samples.
 
-    Samples are clipped to [-1, 1]; the metadata get `tag`, as in `write_audio`.
+    Samples are clipped to [-1, 1].
+
+    Args:
+        tag: Text for the metadata of the file, as in `write_audio`.
     """
     # the peak of all blocks is not known in time to scale them
     write_audio(path, (to_pcm16(np.clip(block, -1, 1)) for block in blocks), sample_rate, tag)

@@ -16,9 +16,12 @@ class SpanError(UtteranceError):
 
 
 def cut_span(wav: np.ndarray, start: int, n_frames: int, mel: MelConfig) -> np.ndarray:
-    """Cuts frames out of a recording from sample `start` on, (S,) -> (n_frames * hop_length,).
+    """Cuts whole frames out of a recording (S,) from sample `start` on, which may be below 0.
 
-    `start` may be below 0: less than two hops beyond the ends of the recording are reflected.
+    Less than two hops beyond its ends are reflected.
+
+    Returns:
+        (n_frames * hop_length,).
     """
     end = start + n_frames * mel.hop_length
     before, after = max(0, -start), max(0, end - len(wav))
