@@ -118,17 +118,19 @@ def write_manifest(path: Path, utterances: Iterable[Utterance]) -> None:
 def read_utterances(folder: Path) -> dict[str, Utterance]:
     """Returns the utterances of a dataset that stage 1 prepared, by id."""
     path = folder / MANIFEST
-    utterances: dict[str, Utterance] = {}
-    for n, row in enumerate(iterate_jsonl(path), 1):
-        if not isinstance(row, dict) or not all(isinstance(value, str) for value in row.values()):
-            raise InputError(f"{path}:{n}: not an utterance; run stage 1 again")
-        try:
-            utterance = Utterance(**{**row, "audio": Path(row["audio"])})
-        except (TypeError, KeyError) as error:
-            fault = f"{path}:{n}: not an utterance ({error})"
-            raise InputError(f"{fault}; run stage 1 again") from error
-        utterances[check_id(utterance.id)] = utterance
-    return utterances
+    rows = (_utterance(row, f"{path}:{n}") for n, row in enumerate(iterate_jsonl(path), 1))
+    return {utterance.id: utterance for utterance in rows}
+
+
+def _utterance(row: object, source: str) -> Utterance:
+    if not isinstance(row, dict) or not all(isinstance(value, str) for value in row.values()):
+        raise InputError(f"{source}: not an utterance; run stage 1 again")
+    try:
+        utterance = Utterance(**{**row, "audio": Path(row["audio"])})
+    except (TypeError, KeyError) as error:
+        raise InputError(f"{source}: not an utterance ({error}); run stage 1 again") from error
+    check_id(utterance.id)
+    return utterance
 
 
 def listed_among(options: SplitConfig, ids: Iterable[str]) -> SplitConfig:

@@ -23,7 +23,8 @@ _FASTEST = 40.0  # phones and pauses per second; hurried speech has 20
 
 def trim(config: PreprocessConfig, _: Utterance, wav: np.ndarray, spoken: SpokenText) -> Alignment:
     """Finds the span of the speech: the alignment has only the two outer boundaries."""
-    rate, margin_s = config.sample_rate, config.edge_silence_s + _WEAK_SOUND_S
+    rate = config.sample_rate
+    margin_s = config.edge_silence_s + _WEAK_SOUND_S
     heard = speech_activity(wav, rate)
     if heard is None:
         raise AlignmentError("the recording has no speech; is it damaged?")

@@ -116,13 +116,8 @@ def align_grid(
     if last.end_s - duration_s > MAX_CUT_S or last.end_s > last.start_s >= duration_s:
         fault = f"its last phone, {last.name}, lasts from {last.start_s:.3f} to {last.end_s:.3f} s"
         raise AlignmentError(f"{fault}, and the recording ends at {duration_s:.3f} s; {_AGAIN}")
-    if grid.words:  # those of the file, with the punctuation of the text
-        words = [*_timed_words(grid)]
-        texts = ([matching.symbols_of(word.text) for word in of] for of in (spoken.words, words))
-        matched = matching.match_boundaries(*texts)
-        for pause, count in zip(aligner.pauses_after(spoken), matched, strict=True):
-            if pause and count:
-                words[count - 1] = words[count - 1]._replace(pause=pause)
+    if grid.words:
+        words = _by_words(grid, spoken)
     else:
         spans = _spans_of_words(names, spoken)
         words = aligner.aligned_words(spoken, [grid.phones[start:end] for start, end in spans])
@@ -231,6 +226,17 @@ def _check_missing(grid: Grid, spoken: SpokenText, duration_s: float) -> None:
         end_s = units[n_before].start_s if n_before < len(units) else duration_s
         fault = f"it lacks the word '{spoken.words[index].text}' of the text"
         raise AlignmentError(f"{fault}, between {start_s:.2f} and {end_s:.2f} s; {_AGAIN}")
+
+
+def _by_words(grid: Grid, spoken: SpokenText) -> list[AlignedWord]:
+    """Returns the file's words, with the text's punctuation."""
+    words = [*_timed_words(grid)]
+    texts = ([matching.symbols_of(word.text) for word in of] for of in (spoken.words, words))
+    matched = matching.match_boundaries(*texts)
+    for pause, count in zip(aligner.pauses_after(spoken), matched, strict=True):
+        if pause and count:
+            words[count - 1] = words[count - 1]._replace(pause=pause)
+    return words
 
 
 def _timed_words(grid: Grid) -> Iterator[AlignedWord]:

@@ -47,12 +47,8 @@ def active_level(wav: np.ndarray, sample_rate: int) -> float | None:
     total = float(np.square(centred).sum())
     envelope = _envelope(np.abs(centred), sample_rate)  # (E,)
     levels, margins = [], []
-    hangover = 1 + round(_HANGOVER_S * _ENVELOPE_RATE)
     for threshold in _THRESHOLDS:
-        # steps over the threshold, and those that follow one within 200 ms
-        count = np.append(np.zeros(hangover, dtype=int), np.cumsum(envelope >= threshold))
-        n_steps = int(np.count_nonzero(count[hangover:] > count[: len(envelope)]))
-        n_active = n_steps * sample_rate / _ENVELOPE_RATE
+        n_active = _count_active(envelope >= threshold) * sample_rate / _ENVELOPE_RATE
         if not n_active:
             break
         levels.append(10 * math.log10(total / min(n_active, len(wav))))
@@ -73,6 +69,14 @@ def _envelope(magnitude: np.ndarray, sample_rate: int) -> np.ndarray:
     decay = math.exp(-1 / (_ENVELOPE_RATE * _TIME_CONSTANT_S))
     n = np.arange(round(10 * _TIME_CONSTANT_S * _ENVELOPE_RATE))
     return np.convolve(means, (1 - decay) ** 2 * (n + 1) * decay**n)[:E]
+
+
+def _count_active(over: np.ndarray) -> int:
+    """Counts steps of (E,) that are set, or follow one that is within 200 ms."""
+    count = np.concatenate([[0], np.cumsum(over)])
+    hangover = round(_HANGOVER_S * _ENVELOPE_RATE)
+    before = np.concatenate([np.zeros(hangover, dtype=count.dtype), count])[: len(over)]
+    return int(np.count_nonzero(count[1:] > before))
 
 
 def frame_levels(wav: np.ndarray, sample_rate: int) -> np.ndarray:

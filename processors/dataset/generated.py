@@ -195,24 +195,27 @@ class GeneratedRecordings(GeneratedStore):
     @cached_property
     def _sound(self) -> tuple[np.ndarray, np.ndarray]:
         """Mel (M, T) and wav (T * hop_length,) int16 of which all recordings are parts."""
-        # a voice that changes pitch and harmonics ten times a second, (S,) in [-1, 1]
-        rate, hop = self.mel.sample_rate, self.mel.hop_length
-        S = int(_SECONDS * rate / hop) * hop
-        generator = np.random.default_rng(derived_seed("generated voice", self.seed))
-        most = 10 + int(2 * S / rate / _SOUND_S)  # sounds, twice as many as needed
-        ends = np.cumsum(generator.gamma(4, _SOUND_S / 4 * rate, most))
-        sound = np.searchsorted(ends, np.arange(S))  # (S,), number of the sound
-        n_sounds = int(sound[-1]) + 1
-        f0 = generator.uniform(120, 260, n_sounds)
-        loudness = generator.dirichlet(np.full(_HARMONICS, 0.5), n_sounds)  # (sounds, harmonics)
-        voiced = generator.uniform(size=n_sounds) < 0.75
-        phase = 2 * np.pi * np.cumsum(f0[sound]) / rate  # (S,)
-        wav = np.where(voiced, 0.01, 0.1)[sound] * generator.standard_normal(S)
-        for number in range(_HARMONICS):
-            wav += 0.4 * (voiced * loudness[:, number])[sound] * np.sin((number + 1) * phase)
-        steps = to_pcm16(wav.clip(-1, 1))
-        mel = MelSpectrogram(self.mel)(torch.from_numpy(from_pcm16(steps))[None])[0]  # (M, T)
-        return mel.numpy(), steps
+        n_frames = int(_SECONDS * self.mel.sample_rate / self.mel.hop_length)
+        steps = to_pcm16(_babble(n_frames * self.mel.hop_length, self.mel.sample_rate, self.seed))
+        wav = torch.from_numpy(from_pcm16(steps))[None]  # (1, S)
+        return MelSpectrogram(self.mel)(wav)[0].numpy(), steps
+
+
+def _babble(n_samples: int, sample_rate: int, seed: int) -> np.ndarray:
+    """Generates a voice that changes pitch and harmonics ten times a second, (S,) in [-1, 1]."""
+    generator = np.random.default_rng(derived_seed("generated voice", seed))
+    most = 10 + int(2 * n_samples / sample_rate / _SOUND_S)  # sounds, twice as many as needed
+    ends = np.cumsum(generator.gamma(4, _SOUND_S / 4 * sample_rate, most))
+    sound = np.searchsorted(ends, np.arange(n_samples))  # (S,), number of the sound
+    n_sounds = int(sound[-1]) + 1
+    f0 = generator.uniform(120, 260, n_sounds)
+    loudness = generator.dirichlet(np.full(_HARMONICS, 0.5), n_sounds)  # (sounds, harmonics)
+    voiced = generator.uniform(size=n_sounds) < 0.75
+    phase = 2 * np.pi * np.cumsum(f0[sound]) / sample_rate  # (S,)
+    wav = np.where(voiced, 0.01, 0.1)[sound] * generator.standard_normal(n_samples)
+    for number in range(_HARMONICS):
+        wav += 0.4 * (voiced * loudness[:, number])[sound] * np.sin((number + 1) * phase)
+    return wav.clip(-1, 1)
 
 
 # what datasets read utterances from

@@ -221,7 +221,7 @@ class Store:
         if ((self.phones_count == 0) == self._HAS_PHONES).any():
             raise InputError(f"{folder} {self._FAULT}; {self._REMEDY}")
         self._positions = {id: i for i, id in enumerate(self.ids)}
-        self._open_shards: dict[Path, Any] = {}  # safetensors has no public type for them
+        self._open_shards: dict[str, Any] = {}
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -253,11 +253,7 @@ class Store:
         """Returns tensors of one utterance, whole or a part of each, a slice per dimension."""
         id, path = self.ids[position], shard_path(self.folder, self._shards[position])
         try:
-            if (file := self._open_shards.pop(path, None)) is None:
-                file = safe_open(path, framework="numpy")
-                if len(self._open_shards) >= _MAX_OPEN:
-                    del self._open_shards[next(iter(self._open_shards))]  # least recently used
-            self._open_shards[path] = file
+            file = self._shard(self._shards[position])
             if parts is None:
                 return {name: file.get_tensor(f"{id}/{name}") for name in names}
             pairs = zip(names, parts, strict=True)
@@ -275,6 +271,15 @@ class Store:
             path = shard_path(self.folder, self._shards[position])
             raise InputError(f"{path}: {fault}; delete this file and run stage 1 again")
         return tensors
+
+    def _shard(self, shard: str) -> Any:  # noqa: ANN401  (safetensors has no public type for it)
+        file = self._open_shards.pop(shard, None)
+        if file is None:
+            file = safe_open(shard_path(self.folder, shard), framework="numpy")
+            if len(self._open_shards) >= _MAX_OPEN:
+                del self._open_shards[next(iter(self._open_shards))]  # the least recently used
+        self._open_shards[shard] = file
+        return file
 
 
 class FeatureStore(Store):

@@ -185,4 +185,5 @@ class UtteranceChecker:
         trace.out_of_vocabulary = spoken.out_of_vocabulary
         if self.align is not None:
             trace.part = "alignment"
-            trace.notices = (*trace.notices, *self.align(utterance, wav, spoken).notices)
+            alignment = self.align(utterance, wav, spoken)
+            trace.notices = (*trace.notices, *alignment.notices)

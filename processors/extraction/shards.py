@@ -101,13 +101,15 @@ def plan_shards(utterances: Sequence[Utterance], shard_size: int) -> dict[str, l
     return dict(sorted(shards.items()))
 
 
+# Makes the record of one utterance; raises UtteranceError or InputError for its faults.
+Extract = Callable[[Utterance, Trace], Features | MelWav]
+
+
 @dataclass(frozen=True)
 class ShardWork:
     """Makes one shard at a time; it is sent to the worker processes."""
 
-    # Called once per process; its `repr` names the dataset. What it returns makes the record of one
-    # utterance, and raises UtteranceError or InputError for its faults.
-    make_extractor: Callable[[], Callable[[Utterance, Trace], Features | MelWav]]
+    make_extractor: Callable[[], Extract]  # called once per process; its `repr` names the dataset
     folder: Path  # where processed data go
     mel: MelConfig
     # what the extractor depends on that is not in that `repr`, such as the content of a file:

@@ -52,11 +52,8 @@ def best_edit(
     """Returns the edit with the largest gain, from log-likelihoods (T, P), and background (T,)."""
     logs = Chain(chain.pdfs, *map(_log, chain[1:]))  # of its probabilities
     forward = _forward_scores(emissions, logs)  # (T, S)
-    # of the frames from t on, t included: the best path from the end through the reversed chain,
-    # in which transitions stay with the state that they lead from or to
-    pdfs, stay, step, skip, start, final = (np.ascontiguousarray(part[::-1]) for part in logs)
-    reverse = Chain(pdfs, stay, np.roll(step, -1), np.roll(skip, SKIP), final, start)
-    backward = _forward_scores(np.ascontiguousarray(emissions[::-1]), reverse)
+    # of the frames from t on, t included: the best path from the end through the reversed chain
+    backward = _forward_scores(np.ascontiguousarray(emissions[::-1]), _reversed(logs))
     places = [number for number, segment in enumerate(segments) if segment.place]
     silences = np.array(places) * N_STATES
     exits = _exits(forward + _log(1 - chain.stay), silences)  # (W + 1, T + 1)
@@ -98,6 +95,12 @@ def _forward_scores(emissions: np.ndarray, logs: Chain) -> np.ndarray:
                 best = max(best, scores[t - 1, s - SKIP] + logs.skip[s])
             scores[t, s] = best + emissions[t, logs.pdfs[s]]
     return scores
+
+
+def _reversed(logs: Chain) -> Chain:
+    """Reverses a chain; transitions stay with the state that they lead from or to."""
+    pdfs, stay, step, skip, start, final = (np.ascontiguousarray(part[::-1]) for part in logs)
+    return Chain(pdfs, stay, np.roll(step, -1), np.roll(skip, SKIP), final, start)
 
 
 @compiled

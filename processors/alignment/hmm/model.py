@@ -163,7 +163,8 @@ class PhoneHmm:
         counts[-N_STATES:] = 0  # `OTHER` fits any sound a little
         log_shares = np.log(np.maximum(counts, 1e-9) / counts.sum())
         background = _EMISSION_SCALE * log_mixture(unscaled, log_shares)
-        return HmmAlignment(np.cumsum(lengths) * FRAME_S, emissions, background)
+        ends_s = np.cumsum(lengths) * FRAME_S
+        return HmmAlignment(ends_s, emissions, background)
 
 
 def save_model(path: Path, model: PhoneHmm, origin: dict[str, Any]) -> None:

@@ -13,7 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from processors.alignment.hmm import tying
-from processors.alignment.hmm.chain import N_STATES, SILENCE_PLACES, Segment, segments_of
+from processors.alignment.hmm.chain import (
+    N_STATES,
+    SILENCE_PLACES,
+    Segment,
+    SilencePlace,
+    segments_of,
+)
 from processors.alignment.hmm.mixtures import Mixtures, Sums, accumulate, single_gaussians
 from processors.alignment.hmm.model import OTHER, PhoneHmm, norm_of, unit_of
 from processors.text.symbols import SILENCE
@@ -102,7 +108,7 @@ def _untrained(examples: Sequence[Example]) -> PhoneHmm:
     P, D = tying.n_states(len(units)), examples[0].frames.shape[1] if examples else 1
     zeros, ones = np.zeros((P, 1, D), np.float32), np.ones((P, 1, D), np.float32)
     mixtures = Mixtures(np.ones((P, 1)), zeros, ones)
-    shares = dict(zip(SILENCE_PLACES, (0.8, 0.5, 0.1), strict=True))  # edge, punctuation, word
+    shares: dict[SilencePlace, float] = {"edge": 0.8, "punctuation": 0.5, "word": 0.1}
     return PhoneHmm(units, tying.no_context(len(units)), mixtures, np.full(P, 0.5), shares, norms)
 
 
