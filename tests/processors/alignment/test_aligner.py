@@ -44,10 +44,12 @@ def test_each_aligner_reads_a_file_or_computes_and_only_hmm_is_trained(aligner, 
 
 @pytest.mark.parametrize(
     ("end", "message"),
-    [("", "does not end with ALIGNER = Aligner"),
-     ("ALIGNER = Aligner(make=print, file=print)", "line 2: .* argument 'file'"),
-     ("ALIGNER = Aligner(files=print)", "line 2: .* argument: 'make'")],
-)  # fmt: skip
+    [
+        ("", "does not end with ALIGNER = Aligner"),
+        ("ALIGNER = Aligner(make=print, file=print)", "line 2: .* argument 'file'"),
+        ("ALIGNER = Aligner(files=print)", "line 2: .* argument: 'make'"),
+    ],
+)
 def test_a_file_that_is_no_aligner_is_refused_with_its_name(end, message, tmp_path, monkeypatch):
     start = "from processors.alignment.aligner import Aligner\n"
     (tmp_path / "broken.py").write_text(start + end)

@@ -15,10 +15,11 @@ def drawn():
 
 @pytest.fixture(scope="package")
 def trained(drawn):
-    """The model, and what each pass of its training logged."""
+    """The model; and states, Gaussians and likelihood of each pass of its training."""
     with mock.patch.object(training._log, "debug") as debug:
         model = training.train([one.example for one in drawn])
-    return model, [call.args[1:] for call in debug.call_args_list]
+    passes = [call.args for call in debug.call_args_list if "nats per frame" in call.args[0]]
+    return model, [numbers for _, *numbers in passes]
 
 
 @pytest.fixture(scope="package")
