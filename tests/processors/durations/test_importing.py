@@ -77,7 +77,8 @@ def rejected(tmp_path):
 def features_of(config, tmp_path):
     """Runs stage 1, and reads what it made."""
     prepare_dataset(config, NAME, 1)
-    return [FeatureStore(tmp_path / "processed" / NAME).read(id) for id in IDS]
+    store = FeatureStore(tmp_path / "processed" / NAME)
+    return [store.read(id) for id in IDS]
 
 
 def assert_phones_last(features, names):
@@ -181,7 +182,8 @@ def test_frames_of_another_hop_become_the_same_seconds(corpus, spoken, tmp_path)
 
 
 def test_a_few_frames_are_put_right_at_the_end(corpus, spoken, tmp_path):
-    source, written = write_all(tmp_path / "source", spoken), {}
+    source = write_all(tmp_path / "source", spoken)
+    written = {}
     for id, off in zip(IDS, (-4, -2, 2), strict=False):
         path = next(source.rglob(f"{id}*"))
         written[id] = np.load(path)

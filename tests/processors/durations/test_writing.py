@@ -18,6 +18,8 @@ from tests.processors.small_corpus import config_of, prepare_dataset
 
 NAME = "LJSpeech"
 
+SUBTITLES = ("srt", "vtt")
+
 
 def tiers_in_praat(path):
     """Labels and times of every tier, as Praat sees them."""
@@ -38,9 +40,14 @@ def test_praat_opens_textgrids_and_sees_every_phone(tmp_path):
     tiers = tiers_in_praat(tmp_path / "u1.TextGrid")
     assert list(tiers) == ["words", "phones", "pauses"]
     assert [one for one in tiers["words"] if one[0]] == [('"hm"', 0.2, 0.3), ("m m", 0.3, 0.5)]
-    # Praat has no intervals of no length
-    phones = [("", 0.0, 0.2), ("HH", 0.2, 0.3), ("M", 0.3, 0.3001), ("", 0.3001, 0.3002)]
-    assert tiers["phones"] == [*phones, ("M", 0.3002, 0.5), ("", 0.5, 1.0)]
+    assert tiers["phones"] == [
+        ("", 0.0, 0.2),
+        ("HH", 0.2, 0.3),
+        ("M", 0.3, 0.3001),  # Praat has no intervals of no length
+        ("", 0.3001, 0.3002),
+        ("M", 0.3002, 0.5),
+        ("", 0.5, 1.0),
+    ]
     pauses = [("<sil>", 0.1, 0.2), ("<,>", 0.3001, 0.3002), ("<.>", 0.5, 0.6)]
     assert [one for one in tiers["pauses"] if one[0]] == pauses
 
@@ -96,7 +103,7 @@ def assert_same_features(first: Path, second: Path):
         assert np.array_equal(found.f0, expected.f0), id
 
 
-@pytest.mark.parametrize("format", [name for name in EXPORT_FORMATS if name in IMPORT_FORMATS])
+@pytest.mark.parametrize("format", sorted({*EXPORT_FORMATS} - {*SUBTITLES}))
 def test_export_and_import_give_the_same_features(experiment, prepared, tmp_path, format):
     export_store(experiment.preprocess, prepared, format, tmp_path / "exported")
     config, folder = with_imported(experiment, tmp_path)

@@ -71,9 +71,12 @@ def test_audio_is_cut_to_whole_frames_and_continued_by_reflection_up_to_a_frame(
 
 @pytest.mark.parametrize(
     ("start", "n_frames", "message"),
-    [(0, 23, "lasts 23 frames, the recording 20"), (22050, 30, "lasts 30 frames, the recording 0"),
-     (0, 3, "only 3 frames")],  # less than a window
-)  # fmt: skip
+    [
+        (0, 23, "lasts 23 frames, the recording 20"),
+        (22050, 30, "lasts 30 frames, the recording 0"),
+        (0, 3, "only 3 frames"),  # less than a window
+    ],
+)
 def test_spans_that_the_recording_does_not_have_are_refused(start, n_frames, message):
     with pytest.raises(FeatureError, match=message):
         cut_aligned(np.zeros(256 * 20, dtype=np.float32), start, n_frames, MEL)
@@ -111,10 +114,12 @@ def test_mel_and_energy_are_those_of_the_cut_audio(extractor):
 
 @pytest.mark.parametrize(
     ("changes", "error", "part"),
-    [({"audio": Path("missing.wav")}, "missing.wav", "audio"),
-     ({"text": "\U0001f600"}, "no word to say", "text"),
-     ({"id": "LJ999-0000"}, "LJ999-0000", "alignment")],
-)  # fmt: skip
+    [
+        ({"audio": Path("missing.wav")}, "missing.wav", "audio"),
+        ({"text": "\U0001f600"}, "no word to say", "text"),
+        ({"id": "LJ999-0000"}, "LJ999-0000", "alignment"),
+    ],
+)
 def test_the_trace_says_in_which_part_an_utterance_failed(changes, error, part, extractor):
     trace = Trace()
     with pytest.raises(ValueError, match=error):

@@ -240,16 +240,20 @@ UTTERANCE = Utterance("a", Path("missing.wav"), "Hello.", "ann")
 @pytest.mark.parametrize(
     ("task", "keys", "same"),
     [
-        ("tts", {"f0_max": 500.0}, False), ("vocoder", {"f0_max": 500.0, "aligner": "hmm"}, True),
+        ("tts", {"f0_max": 500.0}, False),
         ("tts", {"split": SplitConfig(seed=1), "pitch_remove_outlier": False}, True),
+        ("tts", {"min_attention": 0.1}, True),
         ("vocoder", {"split": SplitConfig(seed=1), "min_attention": 0.1}, True),
-        ("tts", {"min_attention": 0.1}, True), ("tts", {"processed_dir": "elsewhere"}, True),
         ("tts", {"aligner": "imported", "imported_dir": "elsewhere"}, False),
         ("tts", {"shard_size": 50, "backend": "dask", "max_bad_ratio": 0.5}, True),
-        ("vocoder", {"f_max": 7600.0}, False), ("vocoder", {"mel_padding": "hifigan"}, False),
-        ("tts", {"mel_scale": "slaney"}, True), ("vocoder", {"mel_scale": "htk"}, False),
+        ("tts", {"processed_dir": "elsewhere"}, True),
+        ("vocoder", {"f0_max": 500.0, "aligner": "hmm"}, True),
+        ("vocoder", {"f_max": 7600.0}, False),
+        ("vocoder", {"mel_padding": "hifigan"}, False),
+        ("tts", {"mel_scale": "slaney"}, True),
+        ("vocoder", {"mel_scale": "htk"}, False),
     ],
-)  # fmt: skip
+)
 def test_a_derived_folder_differs_if_and_only_if_the_keys_of_features_do(task, keys, same):
     folders = [derived_folder(task, PreprocessConfig(**given)) for given in ({}, keys)]
     assert (folders[0] == folders[1]) == same
