@@ -35,8 +35,7 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
         if name.isprintable():
             collector.add(recording_id(name), None, [path], name, name=name)
         else:  # such as a name that is not UTF-8, which no JSON file can hold
-            fault = f"{name!a}: its name cannot be printed"
-            collector.reject(recording_id(name), f"{fault}; rename it")
+            collector.reject(recording_id(name), f"{name!a}: its name cannot be printed; rename it")
     return collector.listing()
 
 

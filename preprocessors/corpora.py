@@ -81,8 +81,7 @@ def find_format(dataset: str, options: CorpusConfig) -> Corpus:
         return _corpus(name)
     fault = f"preprocess.corpus.{dataset}.format: unknown corpus format {name!r}"
     meanings = "folder: your own recordings; audio_folder: without text, for vocoders"
-    formats_text = f"{', '.join(formats)} ({meanings})"
-    raise InputError(f"{fault}; known: {formats_text}{nearest(name, formats)}")
+    raise InputError(f"{fault}; known: {', '.join(formats)} ({meanings}){nearest(name, formats)}")
 
 
 def archive_of(dataset: str, options: CorpusConfig) -> Archive | None:
@@ -145,8 +144,7 @@ def read_corpus(dataset: str, root: Path, options: CorpusConfig) -> Listing:
         fetch = "; stage 0 fetches this corpus" if archive_of(dataset, options) else ""
         fault = f"{dataset}: no folder {root}"
         raise InputError(f"{fault}; set dataset_path.{dataset} to the folder of the corpus{fetch}")
-    origin = read_origin(root / ORIGIN)
-    return corpus.utterances(root, dataset, options)._replace(origin=origin)
+    return corpus.utterances(root, dataset, options)._replace(origin=read_origin(root / ORIGIN))
 
 
 def fetch_archive(
@@ -167,9 +165,8 @@ def fetch_archive(
         _download(archive.url, path, attempts, wait)
     _log.info("checking %s", path)
     if (checksum := sha256_of(path)) != archive.sha256:
-        fault = f"SHA-256 is {checksum}, expected {archive.sha256}"
         remedy = "the file was damaged or is another one. Remove it and run stage 0 again"
-        raise InputError(f"{path}: {fault}; {remedy}")
+        raise InputError(f"{path}: SHA-256 is {checksum}, expected {archive.sha256}; {remedy}")
     _unpack(path, root, archive.complete)
     _log.info("%s is complete; %s is no longer needed", root, path)
 

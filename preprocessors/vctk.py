@@ -28,12 +28,11 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
     folders = [*audio_root.glob("[!.]*/"), *(root / "txt").glob("[!.]*/")]
     for folder in (audio_root / name for name in sorted({folder.name for folder in folders})):
         texts = sorted((root / "txt" / folder.name).glob("[!.]*.txt"))
-        by_id = {path.stem: path for path in texts}
         recordings = audio_in(folder)
         if audio_root.name == _TRIMMED:
             first = (item for item in recordings.items() if item[0].endswith(_MICROPHONE))
             recordings = {name.removesuffix(_MICROPHONE): paths for name, paths in first}
-        collector.add_texts(by_id, recordings, root, folder.name)
+        collector.add_texts({path.stem: path for path in texts}, recordings, root, folder.name)
     return collector.listing()
 
 

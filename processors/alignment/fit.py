@@ -52,8 +52,7 @@ def list_misfits(
 
 
 def _described(score: AlignmentScore) -> str:
-    span = f"{score.start_s:.2f}-{score.end_s:.2f} s"
-    return f"misfit {score.misfit:.1f} at '{score.words}', {span}"
+    return f"misfit {score.misfit:.1f} at '{score.words}', {score.start_s:.2f}-{score.end_s:.2f} s"
 
 
 def check_coverage(alignment: Alignment, wav: np.ndarray, sample_rate: int) -> tuple[str, ...]:
@@ -78,8 +77,7 @@ def check_coverage(alignment: Alignment, wav: np.ndarray, sample_rate: int) -> t
             place = f"{FRAME_S * frames[0]:.2f} to {FRAME_S * (frames[-1] + 1):.2f} s"
             fault = f"it leaves out {unaligned_s:.2f} s of speech: no phones from {place}"
             where = "where the recording is as loud as its speech"
-            remedy = "align this recording again"
-            raise AlignmentError(f"{fault}, {where}; {remedy}")
+            raise AlignmentError(f"{fault}, {where}; align this recording again")
         if unaligned_s > _REPORTED_S and number in (0, len(phones)):
             end = "after the last" if number else "before the first"
             notices.append(f"sound as loud as speech {end} phone is not aligned")

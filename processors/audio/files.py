@@ -190,8 +190,7 @@ def write_wav_blocks(
         tag: Text for the metadata of the file, as in `write_audio`.
     """
     # the peak of all blocks is not known in time to scale them
-    clipped = (to_pcm16(np.clip(block, -1, 1)) for block in blocks)
-    write_audio(path, clipped, sample_rate, tag)
+    write_audio(path, (to_pcm16(np.clip(block, -1, 1)) for block in blocks), sample_rate, tag)
     return soundfile.info(path).frames
 
 

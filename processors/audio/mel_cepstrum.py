@@ -131,8 +131,7 @@ def _analysis(n_bins: int, alpha: float) -> np.ndarray:
     cepstra[:, [0, -1]] /= 2  # other bins include negative times; power is a square
     # in the variable x of the warped axis a delay is (alpha + x) / (1 + alpha x), and n delays are
     # its n-th power, whose coefficients are row n of `warping` (Oppenheim, Johnson 1972)
-    powers = np.arange(ORDER)
-    series = np.append(alpha, (1 - alpha**2) * (-alpha) ** powers)  # (ORDER + 1,)
+    series = np.append(alpha, (1 - alpha**2) * (-alpha) ** np.arange(ORDER))  # (ORDER + 1,)
     warping = np.zeros((n_bins, ORDER + 1))
     warping[0, 0] = 1
     for n in range(1, n_bins):

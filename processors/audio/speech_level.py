@@ -65,8 +65,7 @@ def _envelope(magnitude: np.ndarray, sample_rate: int) -> np.ndarray:
     """Returns the magnitude (S,) smoothed twice with a time constant of 30 ms, (E,) at 1 kHz."""
     E = math.ceil(len(magnitude) * _ENVELOPE_RATE / sample_rate)
     edges = np.arange(E) * len(magnitude) // E  # (E,), the first sample of each step
-    sums = np.add.reduceat(magnitude, edges)
-    means = sums / np.diff(edges, append=len(magnitude))
+    means = np.add.reduceat(magnitude, edges) / np.diff(edges, append=len(magnitude))
     decay = math.exp(-1 / (_ENVELOPE_RATE * _TIME_CONSTANT_S))
     n = np.arange(round(10 * _TIME_CONSTANT_S * _ENVELOPE_RATE))
     return np.convolve(means, (1 - decay) ** 2 * (n + 1) * decay**n)[:E]

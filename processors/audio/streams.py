@@ -29,12 +29,11 @@ class Format(NamedTuple):
     compression_level: float | None = None  # from 0 to 1
 
 
-_OPUS_RATES = (8000, 12000, 16000, 24000, 48000)
 FORMATS = {
     "wav": Format("WAV", "PCM_16", "audio/wav"),
     "flac": Format("FLAC", "PCM_16", "audio/flac"),
     "mp3": Format("MP3", "MPEG_LAYER_III", "audio/mpeg", (), "CONSTANT", 0.5),
-    "opus": Format("OGG", "OPUS", "audio/ogg", _OPUS_RATES),
+    "opus": Format("OGG", "OPUS", "audio/ogg", (8000, 12000, 16000, 24000, 48000)),
     "ogg": Format("OGG", "VORBIS", "audio/ogg"),
     "pcm": Format("RAW", "PCM_16", "audio/pcm", (24000,)),  # the rate that OpenAI's clients expect
 }

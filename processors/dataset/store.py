@@ -76,8 +76,7 @@ class IndexRow(NamedTuple):
 
 def write_index(folder: Path, rows: Sequence[IndexRow]) -> None:
     """Writes `index.jsonl`, sorted by id: the last step that makes a store readable."""
-    ordered = sorted(rows, key=lambda row: row.id)
-    write_jsonl(folder / INDEX, (row._asdict() for row in ordered))
+    write_jsonl(folder / INDEX, (row._asdict() for row in sorted(rows, key=lambda row: row.id)))
 
 
 class ShardWriter:

@@ -14,14 +14,7 @@ from processors.alignment.fit import check_coverage
 from processors.alignment.imported import imported_folder
 from processors.alignment.timed import Grid, align_grid, check_text, make_grid
 from processors.durations import FRAME_FORMATS, sources
-from processors.durations.sources import (
-    DurationSource,
-    FrameRate,
-    Matches,
-    ReadPitch,
-    Table,
-    Tokens,
-)
+from processors.durations.sources import DurationSource, FrameRate, Matches, ReadPitch, Table
 from processors.durations.writing import AlignedSpeech, aligned_speech
 from processors.durations.writing import write_json as write_alignments
 from processors.extraction.features import frame_durations
@@ -81,7 +74,7 @@ class Fitter:
 
     def _grid(self, frames: np.ndarray, spoken: SpokenText, seconds: float, id: str) -> Grid:
         """Returns the tokens of an utterance with the times of their frames, (N,)."""
-        tokens = Tokens(spoken.phones) if self._tokens is None else self._tokens.get(id)
+        tokens = sources.Tokens(spoken.phones) if self._tokens is None else self._tokens.get(id)
         if tokens is None:
             raise AlignmentError("the table of tokens does not have it")
         names = tokens.names

@@ -21,8 +21,7 @@ from processors.alignment.aligner import AlignmentError, naming
 from processors.alignment.imported import read_alignment
 from processors.alignment.textgrid import USUAL_TIERS, Tiers, read_textgrid
 from processors.alignment.timed import Grid
-from processors.durations import FRAME_FORMATS
-from processors.durations import IMPORT_FORMATS as FORMATS
+from processors.durations import FRAME_FORMATS, IMPORT_FORMATS
 from utils.arrays import read_array
 from utils.errors import InputError
 from utils.files import read_json, read_text
@@ -77,13 +76,13 @@ def durations_in(
     paths = [file for file in paths if file.name != REPORT]
     if (path / _DUMP).is_file():
         paths = [file for file in paths if file.parent.name == _DUMP_FOLDER]
-    by_format = {name: [p for p in paths if p.suffix.lower() == f".{name}"] for name in FORMATS}
-    formats = [name for name, files in by_format.items() if files]
+    files = {name: [p for p in paths if p.suffix.lower() == f".{name}"] for name in IMPORT_FORMATS}
+    formats = [name for name in IMPORT_FORMATS if files[name]]
     if format is None and len(formats) == 1:
         format = formats[0]
     if format not in formats:
         names = ", ".join(formats) or "no file of durations"
-        choices = f"{', '.join(FORMATS)} (these are also the suffixes of the files)"
+        choices = f"{', '.join(IMPORT_FORMATS)} (these are also the suffixes of the files)"
         raise InputError(f"{path}: found {names}; choose one format by --format: {choices}")
     if format != "textgrid" and any(tiers):
         fault = "--phone_tier and --word_tier name tiers of TextGrids"
@@ -93,7 +92,7 @@ def durations_in(
         read = partial(read_textgrid, tiers=tiers)
     elif format in FRAME_FORMATS:
         read = _read_counts
-    entries = [SourceEntry(file.stem, file, partial(read, file)) for file in by_format[format]]
+    entries = [SourceEntry(file.stem, file, partial(read, file)) for file in files[format]]
     return DurationSource(path, format, entries)
 
 

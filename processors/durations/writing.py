@@ -101,8 +101,7 @@ def write_npy(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
         for number, speech in enumerate(utterances):
             if number == 0:
                 table.write(f"# hop_size {speech.hop_length} sample_rate {speech.sample_rate}\n")
-            target = folder / f"{speech.id}-durations.npy"
-            write_array(target, speech.frames.astype(np.int64))
+            write_array(folder / f"{speech.id}-durations.npy", speech.frames.astype(np.int64))
             names = " ".join(phone.name for phone in speech.phones)
             table.write(f"{speech.id}|{names}|{speech.phones[0].start_s!r}\n")
 

@@ -172,9 +172,8 @@ def check_same_data(folder: Path, previous: Fingerprint | None, new: Fingerprint
         raise InputError(f"{folder} holds the data of a {previous.task} experiment; {elsewhere}")
     if PREDICTED_BY in previous.features and PREDICTED_BY not in new.features:
         model = previous.finishing.get(MODEL_OF_MELS)
-        fault = f"{folder} holds mels that the acoustic model {model} predicted"
         remedy = f"give --from_acoustic again; for the mels of the recordings, {elsewhere}"
-        raise InputError(f"{fault}: {remedy}")
+        raise InputError(f"{folder} holds mels that the acoustic model {model} predicted: {remedy}")
     # a corpus that was moved with the times of its files has the same shards
     old_path, new_path = (made.finishing.get(DATASET_PATH) for made in (previous, new))
     if old_path and new_path and old_path != new_path and previous.shards != new.shards:
@@ -193,8 +192,7 @@ def check_made_with(
     """
     made = read_fingerprint(folder)
     if made is None or not made.finished or made.version != VERSION:
-        fault = f"{folder / _FILE}: stage 1 was not finished by this version"
-        raise InputError(f"{fault}; run it")
+        raise InputError(f"{folder / _FILE}: stage 1 was not finished by this version; run it")
     if changed := _changed(made, config):
         fault = f"{folder} was made with another configuration: {changed}"
         raise InputError(f"{fault}; run stage 1 with this one, or undo the change")

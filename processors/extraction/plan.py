@@ -62,8 +62,7 @@ def choose_dataset(config: Config, name: str | None) -> str:
     """Returns the dataset of this name; without a name, the only one of the experiment."""
     datasets = ", ".join(config.dataset)
     if name is None and len(config.dataset) > 1:
-        fault = "the configuration has several datasets"
-        raise InputError(f"{fault}; choose by --dataset: {datasets}")
+        raise InputError(f"the configuration has several datasets; choose by --dataset: {datasets}")
     if name not in (None, *config.dataset):
         raise InputError(f"--dataset {name}: the configuration has {datasets}")
     return name or config.dataset[0]
@@ -72,8 +71,7 @@ def choose_dataset(config: Config, name: str | None) -> str:
 def list_corpus(config: Config, dataset: str) -> tuple[Path, Listing]:
     """Returns the folder of a corpus, and what its reader found there."""
     root = dataset_folder(dataset, config.dataset_path)
-    options = config.preprocess.corpus_of(dataset)
-    listing = read_corpus(dataset, root, options)
+    listing = read_corpus(dataset, root, config.preprocess.corpus_of(dataset))
     # a fault in the split's keys should show now, and not after hours of work; that some dataset of
     # several has each listed id is checked by prepare_datasets
     ids, split = [utterance.id for utterance in listing.utterances], config.preprocess.split

@@ -163,8 +163,7 @@ def _extract(
         _log.info("%s: %d of %d shards are done", run.dataset, len(finished), len(run.shards))
     if run.prepare is not None and todo:
         run.prepare(n_jobs)
-    title = f"stage 1: {run.dataset}"
-    with progress(len(run.listing.utterances), title, initial=n_done) as bar:
+    with progress(len(run.listing.utterances), f"stage 1: {run.dataset}", initial=n_done) as bar:
         for done in run_chunks(run.work, todo, n_jobs, run.config.backend) if todo else ():
             report = done.result
             report.rejected += shards.crash_rejections(done.lost, "features")

@@ -49,8 +49,7 @@ def test_byte_order_mark_and_any_line_end_are_accepted(corpus, line_end):
 
 def test_wrong_column_count_is_rejected_with_its_line_or_an_error_of_most_lines(corpus):
     table = "a|One.|One.\nb|Two.\nc|T|h|ree\nd|Four|Four\n"
-    files = {f"wavs/{name}.wav": "" for name in "abcd"}
-    found = listing(corpus({"metadata.csv": table, **files}))
+    found = listing(corpus({"metadata.csv": table, **{f"wavs/{name}.wav": "" for name in "abcd"}}))
     assert [u.id for u in found.utterances] == ["a", "d"]
     wanted = "columns, expected 3 (id, text, normalized)"
     assert found.rejected == [

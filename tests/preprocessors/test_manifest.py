@@ -75,7 +75,7 @@ def test_the_split_is_the_same_in_any_order_on_every_machine_and_in_every_releas
     assert splits.valid == VALID_IDS
 
 
-def test_every_speaker_keeps_an_utterance_to_train_on():
+def test_every_speaker_keeps_an_utterance_to_train_on_but_for_listed_ids():
     speakers = dict.fromkeys(SECONDS, "many") | {"u070": "a", "u064": "b", "u134": "b"}
     splits = split_ids(SECONDS, SplitConfig(), speakers)
     plain = split_ids(SECONDS, SplitConfig())
@@ -84,9 +84,6 @@ def test_every_speaker_keeps_an_utterance_to_train_on():
     assert {speakers[id] for id in splits.train} == {"many", "a", "b"}
     assert set(plain.train) < set(splits.train)
     assert split_ids(SECONDS, SplitConfig(), dict.fromkeys(SECONDS, "one")) == plain
-
-
-def test_speakers_of_one_utterance_each_are_all_trained_on_but_for_listed_ids():
     splits = split_ids(SECONDS, SplitConfig(), {id: id for id in SECONDS})
     assert [len(ids) for ids in splits] == [200, 0, 0, 0]
     options = SplitConfig(test_ids=("u070",), valid_ids=("u064",))
@@ -95,8 +92,7 @@ def test_speakers_of_one_utterance_each_are_all_trained_on_but_for_listed_ids():
 
 
 def test_listed_ids_make_up_their_split_and_leave_the_share_of_others():
-    options = SplitConfig(test_ids=("u007", "u003"), valid_ids=("u100",))
-    splits = split_ids(SECONDS, options)
+    splits = split_ids(SECONDS, SplitConfig(test_ids=("u007", "u003"), valid_ids=("u100",)))
     assert (splits.test, splits.valid) == (["u003", "u007"], ["u100"])
     assert len(splits.train) == 197
     splits = split_ids(SECONDS, SplitConfig(test_ids=("u007",), valid=0.1))

@@ -19,8 +19,7 @@ def listing(root):
 
 
 def test_release_092_gives_the_first_microphone_and_the_speakers(corpus):
-    root = corpus(RELEASE_092)
-    found = listing(root)
+    found = listing(corpus(RELEASE_092))
     assert [(u.id, u.speaker, u.text, u.audio.name) for u in found.utterances] == [
         ("p225_001", "VCTK_p225", "Please call Stella.", "p225_001_mic1.flac"),
         ("p226_001", "VCTK_p226", "Ask her to bring these things.", "p226_001_mic1.flac"),

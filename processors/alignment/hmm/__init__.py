@@ -57,12 +57,11 @@ def align(
     Raises AlignmentError if the recording is too short for the text or does not fit it.
     """
     words = [spoken.phones[word.start : word.end] for word in spoken.words]
-    rate = config.sample_rate
-    duration_s = len(wav) / rate
+    duration_s = len(wav) / config.sample_rate
     aligner.check_length(sum(map(len, words)), N_STATES * model.FRAME_S, duration_s)
     units = [hmm.numbers_of(phones) for phones in words]
     segments = segments_of(units, aligner.is_punctuated(spoken))
-    frames = hmm.normalized(model.mfcc(wav, rate), utterance.speaker)
+    frames = hmm.normalized(model.mfcc(wav, config.sample_rate), utterance.speaker)
     aligned = hmm.align(frames, segments)
     if aligned is None:
         raise AlignmentError("text and recording do not fit: no path leads through all words")
@@ -72,8 +71,7 @@ def align(
     names = [word.text for word in spoken.words]
     score = score_of(aligned, hmm.chain(segments), segments, names)
     aligned_words = aligner.aligned_words(spoken, timed)
-    alignment = aligner.merge(aligned_words, duration_s, config.edge_silence_s)
-    return replace(alignment, score=score)
+    return replace(aligner.merge(aligned_words, duration_s, config.edge_silence_s), score=score)
 
 
 def train_model(

@@ -67,8 +67,7 @@ def best_edit(
 
 
 def _log(values: np.ndarray) -> np.ndarray:
-    logs = np.full(len(values), _NEVER)
-    return np.log(values, out=logs, where=values > 0)
+    return np.log(values, out=np.full(len(values), _NEVER), where=values > 0)
 
 
 def _exits(left: np.ndarray, silences: np.ndarray) -> np.ndarray:

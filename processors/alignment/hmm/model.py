@@ -129,8 +129,7 @@ class PhoneHmm:
 
     def numbers_of(self, phones: Iterable[str]) -> list[int]:
         """Returns the unit of each phone."""
-        other = self._numbers[OTHER]
-        return [self._numbers.get(unit_of(phone), other) for phone in phones]
+        return [self._numbers.get(unit_of(phone), self._numbers[OTHER]) for phone in phones]
 
     def normalized(self, frames: np.ndarray, speaker: str) -> np.ndarray:
         """Normalises features (T, D), of an unknown speaker by these frames alone; float32."""

@@ -75,10 +75,6 @@ class _Expectations:
         self.n_frames += other.n_frames
 
 
-# adds the expected counts of an utterance
-_Expect = Callable[[PhoneHmm, _Utterance, _Expectations], None]
-
-
 def train(examples: Sequence[Example], n_threads: int = 1) -> PhoneHmm:
     """Trains a model; utterances too short for their phones are left out.
 
@@ -89,8 +85,7 @@ def train(examples: Sequence[Example], n_threads: int = 1) -> PhoneHmm:
     for speaker, frames, phones, punctuated in examples:
         words = [model.numbers_of(word) for word in phones]
         if len(frames) >= N_STATES * sum(map(len, words)) > 0:
-            segments = segments_of(words, punctuated)
-            utterances.append((model.normalized(frames, speaker), segments))
+            utterances.append((model.normalized(frames, speaker), segments_of(words, punctuated)))
     if not utterances:
         fault = "no recording is long enough for the phones of its text"
         effect = "so that there is nothing for preprocess.aligner hmm to learn from"
@@ -114,8 +109,7 @@ def _untrained(examples: Sequence[Example]) -> PhoneHmm:
     zeros, ones = np.zeros((P, 1, D), np.float32), np.ones((P, 1, D), np.float32)
     mixtures = Mixtures(np.ones((P, 1)), zeros, ones)
     shares: dict[SilencePlace, float] = {"edge": 0.8, "punctuation": 0.5, "word": 0.1}
-    states = tying.no_context(len(units))
-    return PhoneHmm(units, states, mixtures, np.full(P, 0.5), shares, norms)
+    return PhoneHmm(units, tying.no_context(len(units)), mixtures, np.full(P, 0.5), shares, norms)
 
 
 def _train_growing(
@@ -172,7 +166,10 @@ def _tie_states(
 
 
 def _e_step(
-    pool: ThreadPoolExecutor, expect: _Expect, model: PhoneHmm, utterances: Sequence[_Utterance]
+    pool: ThreadPoolExecutor,
+    expect: Callable[[PhoneHmm, _Utterance, _Expectations], None],
+    model: PhoneHmm,
+    utterances: Sequence[_Utterance],
 ) -> _Expectations:
     """Returns the expected counts of all utterances; `expect` adds those of one."""
 

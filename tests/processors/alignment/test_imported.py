@@ -32,18 +32,14 @@ def align_row(tmp_path, row):
     folder.mkdir(exist_ok=True)
     (folder / "u1.json").write_text(json.dumps(row))
     utterance = Utterance("u1", tmp_path / "u1.wav", "Hi, you!", "Ada")
-    wav = np.zeros(RATE, dtype=np.float32)
-    return make_aligner(CONFIG, tmp_path)(utterance, wav, SPOKEN)
+    return make_aligner(CONFIG, tmp_path)(utterance, np.zeros(RATE, dtype=np.float32), SPOKEN)
 
 
-def test_a_complete_sequence_is_used_unchanged(tmp_path):
+def test_a_complete_sequence_is_used_unchanged_and_others_get_pauses_and_the_usual_edges(tmp_path):
     alignment = align(tmp_path, WHOLE, EDGES, text="Hi, you!")
     assert alignment.phones == tuple(WHOLE)
     assert alignment.boundaries_s.tolist() == EDGES
     assert alignment.words == (Word("Hi", 1, 3), Word("you", 4, 7))
-
-
-def test_phones_of_others_get_the_punctuation_of_the_text_and_the_usual_edges(tmp_path):
     names = ["sil", "HH", "AY1", "Y", "UW1", "sil"]
     alignment = align(tmp_path, names, [0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 1.0])
     assert alignment.phones == SPOKEN.phones

@@ -26,10 +26,8 @@ def align(wav, spoken=SPOKEN, **keys):
 
 
 def test_the_phones_of_the_text_get_the_span_of_the_speech_and_no_times():
-    wav = np.concatenate([np.zeros(RATE), sing(), np.zeros(2 * RATE)])
-    found = align(wav, edge_silence_s=0.1)
+    found = align(np.concatenate([np.zeros(RATE), sing(), np.zeros(2 * RATE)]), edge_silence_s=0.1)
     end_s = 1 + len(sing()) / RATE
-
     assert found.phones == SPOKEN.phones
     assert found.words == SPOKEN.words
     assert not found.has_times
@@ -60,11 +58,9 @@ def with_phones(n):
 
 def test_stage_1_stores_utterances_without_durations_and_statistics_of_frames(tmp_path):
     corpus = copy_corpus(tmp_path / "corpus", IDS)
-    config = config_of(corpus, tmp_path / "data", aligner="learned")
-    prepare_dataset(config, "LJSpeech", 1)
+    prepare_dataset(config_of(corpus, tmp_path / "data", aligner="learned"), "LJSpeech", 1)
     folder = tmp_path / "data" / "LJSpeech"
     store = FeatureStore(folder)
-
     assert list(store.ids) == sorted(IDS)
     assert not store.timed
     for id in IDS:
@@ -81,7 +77,6 @@ def test_stage_1_stores_utterances_without_durations_and_statistics_of_frames(tm
     # another aligner makes the features again
     before = read_fingerprint(folder)
     done = prepare_dataset(config_of(corpus, tmp_path / "data"), "LJSpeech", 1)
-
     assert done.n_extracted == len(IDS)
     assert FeatureStore(folder).timed
     assert before.shards != read_fingerprint(folder).shards
@@ -94,6 +89,5 @@ def test_an_utterance_with_too_many_phones_is_rejected_by_name(tmp_path):
     table.write_text(table.read_text().replace(said, said * 12))
     prepare_dataset(config_of(corpus, tmp_path / "data", aligner="learned"), "LJSpeech", 1)
     (row,) = read_jsonl(tmp_path / "data" / "LJSpeech" / "rejected.jsonl")
-
     assert (row["id"], row["stage"]) == ("LJ011-0202", "alignment")
     assert "does the recording match its text" in row["reason"]

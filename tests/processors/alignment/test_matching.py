@@ -30,8 +30,7 @@ def test_words_end_where_their_letters_end(words, units, expected):
 
 def test_phones_are_matched_like_letters_and_one_word_takes_everything():
     words = [("dh", "ah"), ("k", "ae", "t")]
-    phones = [[phone] for phone in ("dh", "iy", "k", "ae", "t")]
-    assert match_boundaries(words, phones) == [2, 5]
+    assert match_boundaries(words, [[phone] for phone in ("dh", "iy", "k", "ae", "t")]) == [2, 5]
     assert match_boundaries(["abc"], ["x", "y"]) == [2]
 
 

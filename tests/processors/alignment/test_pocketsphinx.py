@@ -101,8 +101,7 @@ def test_a_pause_is_found_and_named_by_the_text():
     wav = recording("LJ001-0008")
     where, pause = starts_of_second_word(plain, wav), np.zeros(8820, dtype=np.float32)  # 0.4 s
     cut = np.concatenate([wav[:where], pause, wav[where:]])
-    without = align("LJ001-0008", plain, cut)
-    assert [p for p in without.phones[1:-1] if p in PAUSES] == ["<sp>"]
+    assert [p for p in align("LJ001-0008", plain, cut).phones[1:-1] if p in PAUSES] == ["<sp>"]
     end = plain.words[0].end
     marked = replace(plain, phones=(*plain.phones[:end], "<,>", *plain.phones[end:]), words=())
     words = [plain.words[0], *(Word(w.text, w.start + 1, w.end + 1) for w in plain.words[1:])]

@@ -108,15 +108,18 @@ def test_unknown_words_become_noise_and_keep_their_punctuation(tmp_path):
     assert durations(alignment)[1:3] == pytest.approx([0.2, 0.2])
 
 
-def test_phones_of_the_file_are_kept_whatever_the_lexicon_says(tmp_path):
+def test_phones_of_the_file_are_kept_whatever_the_lexicon_says_also_without_length(tmp_path):
     phones = [(start, end, {"AY1": "ɑɪ", "UW1": "AH0"}.get(p, p)) for start, end, p in PHONES]
     alignment = align_tiers(tmp_path, phones=phones)
     assert alignment.phones == ("<sil>", "HH", "ɑɪ", "<,>", "Y", "AH0", "<!>")
+    phones = [*PHONES[:2], (0.3, 0.3, "AY1"), (0.3, 0.6, "sp"), *PHONES[4:]]
+    alignment = align_tiers(tmp_path, phones=phones)
+    assert alignment.phones == SPOKEN.phones
+    assert durations(alignment)[2] == 0
 
 
 def test_words_in_pieces_do_not_move_the_punctuation(tmp_path):
-    tokens = "<sil> Don't=D-N <,> well-known=W-N you=Y <.>"
-    spoken = spoken_text("Don't, well-known you.", tokens)
+    spoken = spoken_text("Don't, well-known you.", "<sil> Don't=D-N <,> well-known=W-N you=Y <.>")
     texts = ["do", "n't", "well", "known", "you"]
     words = [(0.1 * i, 0.1 * (i + 1), text) for i, text in enumerate(texts, 1)]
     phones = [(start, end, name) for (start, end, _), name in zip(words, "DNWNY", strict=True)]
@@ -129,13 +132,6 @@ def test_a_silence_within_a_hyphenated_word_is_a_short_pause(tmp_path):
     spoken = spoken_text("hi-you", "<sil> hi-you=HH-AY1-Y-UW1 <.>")
     alignment = align_tiers(tmp_path, spoken=spoken)
     assert alignment.phones == ("<sil>", "HH", "AY1", "<sp>", "Y", "UW1", "<.>")
-
-
-def test_phones_without_length_last_0_s(tmp_path):
-    phones = [*PHONES[:2], (0.3, 0.3, "AY1"), (0.3, 0.6, "sp"), *PHONES[4:]]
-    alignment = align_tiers(tmp_path, phones=phones)
-    assert alignment.phones == SPOKEN.phones
-    assert durations(alignment)[2] == 0
 
 
 @pytest.mark.parametrize(
@@ -171,8 +167,7 @@ def test_files_may_lie_in_a_folder_of_the_speaker(tmp_path, folder):
     path.write_text(long_form({"words": WORDS, "phones": PHONES}))
     assert align(tmp_path, None, speaker="VCTK_p225").phones == SPOKEN.phones
     utterance = Utterance("u1", tmp_path / "u1.wav", "Hi, you!", "VCTK_p225")
-    find = find_aligner(CONFIG).files(CONFIG, tmp_path)
-    assert find(utterance) == path
+    assert find_aligner(CONFIG).files(CONFIG, tmp_path)(utterance) == path
 
 
 @pytest.mark.parametrize(
@@ -200,12 +195,9 @@ def test_a_file_cut_anywhere_is_refused_or_whole(tmp_path, form):
 
 
 @pytest.mark.parametrize("duration_s", [0.4, 1.6])
-def test_a_file_of_another_recording_is_refused_by_its_length(tmp_path, duration_s):
+def test_a_file_of_another_recording_or_text_is_refused_by_length_or_phones(tmp_path, duration_s):
     with pytest.raises(AlignmentError, match=rf"lasts 1.00 s, the recording {duration_s:.2f} s"):
         align_tiers(tmp_path, duration_s=duration_s)
-
-
-def test_a_file_of_another_text_is_refused_by_its_phones(tmp_path):
     with pytest.raises(AlignmentError, match=r"u1.TextGrid: it has 1 phones, the text 4"):
         align_tiers(tmp_path, [(0.2, 0.4, "hm")], [(0.2, 0.4, "M")])
 

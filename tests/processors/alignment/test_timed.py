@@ -43,12 +43,9 @@ def test_a_source_without_the_length_of_the_recording_may_end_early_but_not_late
         align_grid(grid_of(phones, step_s=1.0), SPOKEN, 3.0, 0.1)
 
 
-def test_pauses_do_not_count_as_phones_of_the_text():
+def test_pauses_do_not_count_as_phones_of_the_text_and_silence_alone_is_refused():
     names = ["<sil>", "HH", "<sp>", "<sp>", "<sp>", "<sp>", "<sp>", "<sp>", "UW1", "<!>"]
     assert align_grid(grid_of(names), SPOKEN, 1.0, 0.1).phones == tuple(names)
-
-
-def test_silence_alone_is_refused():
     with pytest.raises(AlignmentError, match="it has no phones, only silence"):
         align_grid(grid_of(["sil", "", "sp"], duration_s=0.3), SPOKEN, 0.3, 0.1)
 
@@ -96,8 +93,7 @@ def test_labels_between_words_need_no_phones():
 
 
 def test_unknown_phones_are_half_of_the_speech_at_most():
-    grid = grid_of(["spn", "Y", "UW1"])
-    assert align_grid(grid, SPOKEN, 0.5, 0.1).phones[1] == "<spn>"
+    assert align_grid(grid_of(["spn", "Y", "UW1"]), SPOKEN, 0.5, 0.1).phones[1] == "<spn>"
     for names in (["spn"] * 4, ["spn", "spn", "spn", "UW1"]):
         match = r"0.[34]0 of its 0.40 s are .* unknown words \(spn"
         with pytest.raises(AlignmentError, match=match):

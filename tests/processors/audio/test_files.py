@@ -132,8 +132,7 @@ def test_flac_without_a_length_is_rejected(recording):
 
 def test_float_wav_beyond_full_scale_is_scaled_down_when_configured(recording):
     loud = tone(level=4.0)
-    config = PreprocessConfig(rescale=True)
-    wav, notices = read_audio(recording(loud, subtype="FLOAT"), config)
+    wav, notices = read_audio(recording(loud, subtype="FLOAT"), PreprocessConfig(rescale=True))
     assert np.allclose(wav, loud / np.abs(loud).max(), atol=1e-6)
     assert notices == ("peak 4 scaled down to 1.0",)
 

@@ -74,7 +74,6 @@ def test_silence_has_no_level_and_no_frames_of_speech(wav):
 def test_frames_are_hundredths_of_a_second():
     rate = 22050  # 220.5 samples a frame
     levels = frame_levels(np.concatenate([np.zeros(rate), tone(1, 0.1, rate)]), rate)
-
     assert levels.shape == (200,)
     assert levels[:100].max() == pytest.approx(speech_level.FLOOR_DB, abs=10)
     assert levels[100:] == pytest.approx(-20, abs=1.0)
@@ -84,7 +83,6 @@ def test_frames_are_hundredths_of_a_second():
 def test_sound_is_found_between_silences():
     parts = [silence(0.3), tone(1), silence(0.5), tone(0.4), silence(0.05), tone(0.5), silence(0.7)]
     sound = speech_activity(np.concatenate(parts), RATE)
-
     assert (sound.start_s, sound.end_s) == pytest.approx((0.3, 2.75), abs=1e-6)
     assert np.ravel(sound.pauses) == pytest.approx([1.3, 0.5, 2.2, 0.05])
 

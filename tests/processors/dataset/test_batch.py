@@ -20,7 +20,6 @@ def item(id="a", durations=(2, 0, 1), phones=3, frames=3, **changes):
 def test_shorter_items_are_padded_with_silence():
     mel = torch.randn(2, 3)
     batch = collate([item(mel=mel), item("b", durations=(1,), phones=1, frames=1)], FLOOR)
-
     assert batch.ids == ("a", "b")
     assert batch.phone_ids.tolist() == [[1, 2, 3], [1, 0, 0]]
     assert batch.phone_lengths.tolist() == [3, 1]
@@ -37,7 +36,6 @@ def test_utterances_are_padded_to_the_smallest_shape_that_holds_all():
     items = [item(), item("b", durations=(1,), phones=1, frames=1)]
     shapes = Shape(3, 2), Shape(4, 5), Shape(9, 9)
     batch, expected = collate(items, FLOOR, shapes), collate(items, FLOOR)
-
     assert batch.phone_ids.tolist() == [[1, 2, 3, 0], [1, 0, 0, 0]]
     assert batch.durations.tolist() == [[2, 0, 1, 0], [1, 0, 0, 0]]
     assert batch.mel.shape == (2, 2, 5)
@@ -97,7 +95,6 @@ def test_a_faulty_recording_is_named(item, fault):
 
 def test_without_durations_there_are_none_in_the_batch_and_each_phone_needs_a_frame():
     batch = collate([item(durations=None), item("b", None, 1, 1)], FLOOR)
-
     assert batch.durations is None
     assert batch.phone_ids.tolist() == [[1, 2, 3], [1, 0, 0]]
     assert on_device(batch, torch.device("cpu")).durations is None

@@ -1,6 +1,5 @@
 import math
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -27,42 +26,33 @@ def store(tmp_path):
     return make_processed(tmp_path / "one")
 
 
-def test_items_are_what_the_store_holds(store):
+def test_items_are_what_the_stores_hold_even_with_equal_ids(store, tmp_path):
     vocabulary = arpabet_vocabulary()
     dataset = FeatureDataset([store], [["utt-003", "utt-001"]], vocabulary, ["zoe", "anna"])
     item, features = dataset[Draw(0, 1)], make_features(1)
-
     assert item.id == "utt-001"
     assert item.phone_ids.tolist() == vocabulary.ids(features.phones)
     assert item.speaker_id == 1
     assert torch.equal(item.mel, torch.from_numpy(features.mel))
     assert torch.equal(item.f0, torch.from_numpy(features.f0))
     assert dataset.lengths.tolist() == [make_features(3).mel.shape[1], features.mel.shape[1]]
-
-
-def test_two_stores_make_one_dataset_even_with_equal_ids(store, tmp_path):
     other = make_processed(tmp_path / "two", speakers=("ben",))
     ids = [["utt-000"], ["utt-000", "utt-001"]]
     dataset = FeatureDataset([store, other], ids, arpabet_vocabulary(), ["anna", "ben"])
-
     assert [dataset[Draw(0, i)].speaker_id for i in range(3)] == [0, 1, 1]
 
 
-def test_an_unknown_phone_is_named_with_its_utterance(store):
+def test_an_unknown_phone_is_named_and_unknown_speakers_and_utterances_refused_at_once(store):
     dataset = FeatureDataset([store], [["utt-000"]], Vocabulary(["<pad>", "<sil>"]), ["anna"])
-
     with pytest.raises(InputError, match=r"utt-000: phones .* are not among the 2 symbols"):
         dataset[Draw(0, 0)]
-
-
-def test_an_unknown_speaker_and_a_missing_utterance_are_refused_at_once(store):
     with pytest.raises(InputError, match="the speaker of utt-000, 'anna', is not among"):
         FeatureDataset([store], [["utt-000"]], arpabet_vocabulary(), ["ben"])
     with pytest.raises(InputError, match="no features of 'nobody'"):
         FeatureDataset([store], [["nobody"]], arpabet_vocabulary(), ["anna"])
 
 
-def test_a_crop_is_a_run_of_phones_with_its_frames():
+def test_a_crop_is_a_run_of_phones_with_its_frames_and_widened_where_it_has_none():
     features = make_features(1)
     part = crop(features, 3, np.random.default_rng(0))
     edges = np.concatenate([[0], np.cumsum(features.durations)])
@@ -70,21 +60,15 @@ def test_a_crop_is_a_run_of_phones_with_its_frames():
         (features.phones[i : i + 3], slice(edges[i], edges[i + 3])) for i in range(len(edges) - 3)
     ]
     frames = [frames for phones, frames in runs if phones == part.phones]
-
     assert len(part.phones) == len(part.durations) == 3
     assert any(
         np.array_equal(part.mel, features.mel[:, span])
         and np.array_equal(part.f0, features.f0[span])
         for span in frames
     )
-
-
-def test_a_crop_without_frames_is_widened():
-    features = make_features(1)
     features.durations[:] = 0
     features.durations[0] = features.mel.shape[1]
     part = crop(features, 1, np.random.default_rng(5))
-
     assert part.mel.shape == features.mel.shape
     assert part.durations.sum() == features.mel.shape[1]
 
@@ -192,13 +176,11 @@ def test_validation_takes_the_beginning_of_each_recording(recordings):
     assert item.wav.shape == (50 * 64,)
 
 
-@pytest.mark.parametrize(
-    "make",
-    [partial(SegmentDataset, n_frames=4, log_floor=FLOOR), partial(MelWavDataset, longest_s=1.0)],
-)
-def test_a_missing_recording_is_refused_at_once(make, recordings):
+def test_a_missing_recording_is_refused_at_once(recordings):
     with pytest.raises(InputError, match="no features of 'nobody'"):
-        make([recordings], [["nobody"]])
+        SegmentDataset([recordings], [["nobody"]], n_frames=4, log_floor=FLOOR)
+    with pytest.raises(InputError, match="no features of 'nobody'"):
+        MelWavDataset([recordings], [["nobody"]], longest_s=1.0)
 
 
 def test_long_recordings_can_give_several_segments_of_an_epoch(recordings):
@@ -243,8 +225,7 @@ def test_words_are_in_letters_or_in_phones(mixed_store, p_arpabet, phones):
 
 def test_the_most_phones_of_an_item_are_those_of_its_longest_mixture(mixed_store):
     # "house" has two phones for six letters, "dog" four for three
-    counts = mixed_dataset(mixed_store, 0.5).phone_counts()
-    assert counts.tolist() == [len(LETTERS) + 1] * 12
+    assert mixed_dataset(mixed_store, 0.5).phone_counts().tolist() == [len(LETTERS) + 1] * 12
 
 
 def sequences(items):
@@ -268,5 +249,4 @@ def test_mixtures_do_not_depend_on_workers_or_on_the_order_of_epochs(mixed_store
     expected = [dataset[draw].phone_ids.tolist() for draw in reversed(draws)][::-1]
     batches = [draws[start : start + 4] for start in range(0, len(draws), 4)]
     loader = DataLoader(dataset, batch_sampler=batches, num_workers=2, collate_fn=list)
-    found = [item.phone_ids.tolist() for batch in loader for item in batch]
-    assert found == expected
+    assert [item.phone_ids.tolist() for batch in loader for item in batch] == expected

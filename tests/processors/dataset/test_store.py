@@ -60,12 +60,11 @@ def test_what_was_written_is_read_by_id_and_by_position(folder):
 
 def test_a_transposed_mel_is_stored_as_it_reads(tmp_path):
     mel = np.arange(160, dtype=np.float32).reshape(2, 80).T  # (80, 2), not contiguous
-    item = replace(features("a", 5), mel=mel)
-    store = FeatureStore(write_store(tmp_path, MEL, [item]))
+    store = FeatureStore(write_store(tmp_path, MEL, [replace(features("a", 5), mel=mel)]))
     np.testing.assert_array_equal(store.read("a").mel, mel)
 
 
-def test_names_and_lengths_are_in_memory_sorted_by_id(folder):
+def test_names_and_lengths_are_in_memory_sorted_by_id_and_phones_read_without_the_mel(folder):
     store = FeatureStore(folder)
     assert store.ids == ("a", "b", "c")
     assert store.speakers == ("ann", "bob", "ann")
@@ -75,6 +74,10 @@ def test_names_and_lengths_are_in_memory_sorted_by_id(folder):
     assert len(store) == 3
     assert "b" in store
     assert "d" not in store
+    prosody = store.read_prosody("a")
+    np.testing.assert_array_equal(prosody.f0, features("a").f0)
+    np.testing.assert_array_equal(prosody.durations, [1, 2, 0, 3, 1])
+    assert store.read_phones("a") == store.read("a").phones
 
 
 def test_a_shard_is_read_by_any_safetensors_reader_and_by_whom_its_index_is(folder):
@@ -83,14 +86,6 @@ def test_a_shard_is_read_by_any_safetensors_reader_and_by_whom_its_index_is(fold
     with safe_open(path, framework="pt") as file:
         assert file.get_tensor("b/mel").shape == (80, 5)
         assert file.get_tensor("b/phones").numpy().tobytes().decode().split() == list(PHONES)
-
-
-def test_prosody_and_phones_are_read_without_the_mel(folder):
-    store = FeatureStore(folder)
-    prosody = store.read_prosody("a")
-    np.testing.assert_array_equal(prosody.f0, features("a").f0)
-    np.testing.assert_array_equal(prosody.durations, [1, 2, 0, 3, 1])
-    assert store.read_phones("a") == store.read("a").phones
 
 
 def test_a_store_that_was_read_can_be_sent_to_another_process(folder):
@@ -115,18 +110,15 @@ def test_records_match_their_checksums_and_none_of_a_shard_cut_short_can_be_read
     assert damaged_ids(FeatureStore(folder)) == ["a", "c"]
 
 
-def test_an_unknown_utterance_and_a_missing_shard_are_named(folder):
+def test_an_unknown_utterance_a_missing_shard_and_another_mel_definition_are_named(folder):
+    FeatureStore(folder, MEL)
+    with pytest.raises(InputError, match=r"f_max 8000.0 and .*, n_mels 80 and 100 \(stored"):
+        FeatureStore(folder, replace(MEL, n_mels=100, f_max=11025.0))
     with pytest.raises(InputError, match="no features of 'd'"):
         FeatureStore(folder).read("d")
     (folder / FEATURES / "shard-00001.safetensors").unlink()
     with pytest.raises(InputError, match=r"shard-00001.safetensors is missing; run stage 1 again"):
         FeatureStore(folder).read("b")
-
-
-def test_another_mel_definition_is_refused_with_both_values(folder):
-    FeatureStore(folder, MEL)
-    with pytest.raises(InputError, match=r"f_max 8000.0 and .*, n_mels 80 and 100 \(stored"):
-        FeatureStore(folder, replace(MEL, n_mels=100, f_max=11025.0))
 
 
 @pytest.mark.parametrize("missing", ["audio.json", "features/index.jsonl"])
@@ -162,7 +154,6 @@ def test_utterances_without_durations_are_stored_without_them(tmp_path):
     item = replace(features("a"), durations=None)
     store = FeatureStore(write_store(tmp_path, MEL, [item]))
     found = store.read("a")
-
     assert not store.timed
     assert found.durations is None
     assert found.phones == PHONES
@@ -183,8 +174,7 @@ def test_phones_of_words_in_letters_come_back_where_there_are_any(tmp_path):
     assert store.read("a").word_phones == store.read_word_phones("a") == WORDS
     assert store.read("b").word_phones == ()
     assert damaged_ids(store) == []
-    wrong = replace(mixed, word_phones=WORDS[:1])
-    assert checksum(tensors_of(wrong)) != store.checksum("a")
+    assert checksum(tensors_of(replace(mixed, word_phones=WORDS[:1]))) != store.checksum("a")
 
 
 def test_a_store_of_an_older_version_is_readable(folder):
@@ -192,7 +182,6 @@ def test_a_store_of_an_older_version_is_readable(folder):
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert all((row.pop("mixed"), row.pop("timed")) == (False, True) for row in rows)
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-
     store = FeatureStore(folder)
     assert_same(store.read("c"), features("c", 9))
     assert store.read("c").word_phones == ()
@@ -213,7 +202,6 @@ def test_a_changed_number_is_refused_when_its_utterance_is_read(folder):
     path = folder / FEATURES / "shard-00001.safetensors"
     damage(path, path.stat().st_size - 4)
     store = FeatureStore(folder)
-
     assert_same(store.read("a"), features("a"))
     with pytest.raises(InputError, match=r"shard-00001\.safetensors: b has changed.*stage 1 again"):
         store.read("b")
@@ -262,8 +250,7 @@ def test_the_index_says_where_and_how_long_records_are_of_those_that_came(record
     rows = write(path, recordings[:1], ids=[recording.id for recording in recordings])
     assert [row.id for row in rows] == ["rec-000"]
     assert load_file(path).keys() == {"rec-000/mel", "rec-000/wav"}
-    moved = replace(recordings[1], start=123)
-    (row,) = write(tmp_path / "shard-00007.safetensors", [moved])
+    (row,) = write(tmp_path / "shard-00007.safetensors", [replace(recordings[1], start=123)])
     assert (row.shard, row.frames, row.phones, row.start) == ("shard-00007", 40, 0, 123)
     assert row.seconds == pytest.approx(40 * 64 / 8000)
 

@@ -97,22 +97,8 @@ def test_frames_of_a_foreign_split_arrive_at_their_utterances(corpus, spoken, tm
     assert report(tmp_path) == {"source": str(source), "format": "npy", **counts}
 
 
-def test_durations_of_the_letters_of_nvidias_fastpitch_arrive_symbol_by_symbol(corpus, tmp_path):
-    (tmp_path / "durations").mkdir()
-    text = TextConfig(phone_extractor="nvidia_english", p_arpabet=0.0)
-    symbols = {id: TextFrontend(text, "en-us")(texts()[id]).phones for id in IDS}
-    assert symbols["LJ042-0094"][:5] == ("t", "h", "e", "<space>", "s")
-    for id in IDS:  # int32, as NVIDIA's script writes them
-        frames = torch.from_numpy(durations_of(id, len(symbols[id]))).int()
-        torch.save(frames, tmp_path / "durations" / f"{id}.pt")
-    config = run(corpus, tmp_path, tmp_path / "durations", text=text)
-    assert report(tmp_path)["rejected"] == 0
-    for features in features_of(config, tmp_path):
-        assert_phones_last(features, symbols[features.id])
-
-
 def write_nvidia(folder, symbols):
-    """Durations, and pitch normalised by a mean of 200 and a deviation of 50 Hz."""
+    """Durations in int32, and pitch normalised by a mean of 200 and a deviation of 50 Hz."""
     hz = {}
     for name in ("durations", "pitch_char"):
         (folder / name).mkdir(parents=True)
@@ -130,16 +116,17 @@ LETTERS = TextConfig(phone_extractor="nvidia_english", p_arpabet=0.0)
 
 
 def with_pitch(folder):
-    stats = folder / "pitch_char_stats__train.json"
-    return find_pitch(folder / "pitch_char", stats)
+    return find_pitch(folder / "pitch_char", folder / "pitch_char_stats__train.json")
 
 
-def test_the_pitch_of_nvidias_characters_reaches_statistics_and_training(corpus, tmp_path):
+def test_durations_and_pitch_of_nvidias_letters_reach_statistics_and_training(corpus, tmp_path):
     frontend = TextFrontend(LETTERS, "en-us")
     symbols = {id: frontend(texts()[id]).phones for id in IDS}
+    assert symbols["LJ042-0094"][:5] == ("t", "h", "e", "<space>", "s")
     hz = write_nvidia(tmp_path, symbols)
     source, keys = tmp_path / "durations", {"text": LETTERS, "pitch_extractor": "imported"}
     config = run(corpus, tmp_path, source, keys=keys, pitch=with_pitch(tmp_path))
+    assert report(tmp_path)["rejected"] == 0
     voiced = []
     for features in features_of(config, tmp_path):
         id = features.id
@@ -194,15 +181,17 @@ def test_frames_of_another_hop_become_the_same_seconds(corpus, spoken, tmp_path)
     assert ends[:-1] == pytest.approx(edges[:-1].tolist(), abs=1e-12)
 
 
-@pytest.mark.parametrize("off", [-3, -1, 2])
-def test_a_few_frames_are_put_right_at_the_end(corpus, spoken, tmp_path, off):
+def test_a_few_frames_are_put_right_at_the_end(corpus, spoken, tmp_path):
     source = write_all(tmp_path / "source", spoken)
-    path = next(source.rglob("LJ001-0002*"))
-    frames = np.load(path)
-    np.save(path, np.array([*frames[:-1], frames[-1] + off - (off < 0)]))
-    found = features_of(run(corpus, tmp_path, source), tmp_path)[IDS.index("LJ001-0002")].durations
-    assert found[:-1].tolist() == frames[:-1].tolist()
-    assert found[-1] == frames[-1] - (off < 0)
+    written = {}
+    for id, off in zip(IDS, (-4, -2, 2), strict=False):
+        path = next(source.rglob(f"{id}*"))
+        written[id] = np.load(path)
+        np.save(path, np.array([*written[id][:-1], written[id][-1] + off]))
+    features = features_of(run(corpus, tmp_path, source), tmp_path)
+    for (id, frames), lost, found in zip(written.items(), (1, 1, 0), features, strict=False):
+        assert (found.id, found.durations[-1]) == (id, frames[-1] - lost)
+        assert found.durations[:-1].tolist() == frames[:-1].tolist()
 
 
 def test_each_fault_is_counted_and_named_and_too_many_fail(corpus, spoken, tmp_path):

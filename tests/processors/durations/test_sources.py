@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from preprocessors.manifest import Utterance, safe_id
 from processors.alignment.aligner import AlignmentError
-from processors.alignment.textgrid import Tiers
+from processors.alignment.textgrid import Tiers, find_textgrid
 from processors.durations import sources
 from processors.durations.sources import FrameRate, Tokens, correct_sum, durations_in, find_pitch
 from tests.processors.durations import examples
@@ -138,8 +139,7 @@ def test_real_textgrids_of_other_tiers_are_read_by_name(tmp_path):
 
 def matched(names):
     entries = [sources.SourceEntry(name, Path(f"{name}.npy"), lambda: None) for name in names]
-    source = sources.DurationSource(Path("source"), "npy", entries)
-    return sources.match_names(source, {*IDS})
+    return sources.match_names(sources.DurationSource(Path("source"), "npy", entries), {*IDS})
 
 
 @pytest.mark.parametrize(
@@ -147,6 +147,15 @@ def matched(names):
 )
 def test_names_as_projects_make_them_are_matched(form):
     assert [*matched([form.format("LJ001-0001")]).entries] == ["LJ001-0001"]
+
+
+def test_files_of_durations_are_found_by_the_name_of_a_recording(tmp_path):
+    name = "Recording (3)"
+    utterance = Utterance(safe_id(name), tmp_path / f"{name}.wav", "One.", "x", name=name)
+    (tmp_path / f"{name}.TextGrid").touch()
+    assert find_textgrid(tmp_path, utterance) == tmp_path / f"{name}.TextGrid"
+    found = sources.match_names(durations_in(tmp_path), {utterance.id})
+    assert list(found.entries) == [utterance.id]
 
 
 def test_everything_is_counted_once():

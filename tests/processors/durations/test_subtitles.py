@@ -52,8 +52,7 @@ def test_spoken_words_are_found_in_the_text_as_written():
         *written.spans("not in the text", spoken("not")),
         *written.spans("{T UW1} °C.", [TimedWord("T UW1", 0, 1), *spoken("degrees")]),
     ]
-    shown = [text[slice(*span)] for span in found]
-    assert shown == [
+    assert [text[slice(*span)] for span in found] == [
         *("It", "costs", "$5", "$5", "she", "said", "10:30", "10:30", "a.m", "a.m"),
         *("It", "is", "", "T UW1", "°C"),
     ]
@@ -139,15 +138,11 @@ def test_a_short_sentence_lasts_into_the_pause_or_shares_the_cue_of_the_next():
     assert shown == [(0.0, 0.833, ["No."]), (5.0, 5.9, ["Yes, I do."])]
 
 
-def test_webvtt_times_each_word_and_escapes_signs():
+def test_webvtt_escapes_signs_and_times_each_word_unless_it_lasts_no_time():
     words = spoken("a b c", 1.0)
-    sentences = sentences_of("a <b> &c", words)
-    assert subtitles(sentences, words, "vtt") == (
+    assert subtitles(sentences_of("a <b> &c", words), words, "vtt") == (
         "WEBVTT\n\n00:00:00.000 --> 00:00:03.000\na <00:00:01.000>&lt;b&gt; <00:00:02.000>&amp;c\n"
     )
-
-
-def test_times_in_a_cue_rise_where_words_last_no_time():
     words = [*map(TimedWord, "abc", (3661.5, 3661.5, 3662), (3661.5, 3662, 3663))]
     content = subtitles(sentences_of("a b c", words), words, "vtt")
     assert "01:01:01.500 --> 01:01:03.000\na b <01:01:02.000>c" in content

@@ -48,11 +48,8 @@ def test_praat_opens_textgrids_and_sees_every_phone(tmp_path):
         ("M", 0.3002, 0.5),
         ("", 0.5, 1.0),
     ]
-    assert [one for one in tiers["pauses"] if one[0]] == [
-        ("<sil>", 0.1, 0.2),
-        ("<,>", 0.3001, 0.3002),
-        ("<.>", 0.5, 0.6),
-    ]
+    pauses = [("<sil>", 0.1, 0.2), ("<,>", 0.3001, 0.3002), ("<.>", 0.5, 0.6)]
+    assert [one for one in tiers["pauses"] if one[0]] == pauses
 
 
 def test_json_has_the_text_and_times_in_seconds(tmp_path):

@@ -40,7 +40,6 @@ def test_each_fault_is_listed_with_its_utterance_and_nothing_is_written(corpus):
     before = sorted(corpus.rglob("*"))
     check = check_corpus(config_of(corpus), "mine", 1)
     report = check.report()
-
     assert [item.id for item in check.rejected] == ["long", "missing", "sign", "silent"]
     for line in (
         "mine: 7 utterances, 0.00 h, 1.0 to 1.0 s each, in ",
@@ -65,11 +64,9 @@ def test_each_fault_is_listed_with_its_utterance_and_nothing_is_written(corpus):
 
 def test_a_corpus_that_stage_1_would_accept_passes_and_a_vocoder_needs_no_texts(corpus):
     check = check_corpus(config_of(corpus, max_bad_ratio=0.6), "mine", 1)
-
     assert check.passes
     assert "stage 1 would leave them out and go on" in check.verdict
     check = check_corpus(config_of(corpus, "vocoder"), "mine", 1)
-
     assert [item.id for item in check.rejected] == ["long", "missing", "silent"]
     assert "word" not in [finding.kind for finding in check.findings]
 
@@ -79,7 +76,6 @@ def test_alignment_files_are_read_too_and_a_fault_of_no_single_utterance_is_an_e
         check_corpus(config_of(corpus, aligner="textgrid"), "mine", 1)
     (corpus / "TextGrid").mkdir()
     check = check_corpus(config_of(corpus, aligner="textgrid"), "mine", 1)
-
     assert "good.TextGrid: No such file" in check.report()
 
 

@@ -21,6 +21,7 @@ from processors.extraction.features import (
     FeatureError,
     FeatureExtractor,
     cut_aligned,
+    feature_dependence,
     frame_durations,
 )
 from processors.extraction.shards import Trace
@@ -135,6 +136,16 @@ def test_the_trace_has_phones_length_and_a_notice_of_signs_that_are_not_spoken(e
     assert trace.notices == ("the text holds the sign \U0001f600, which is not spoken",)
 
 
+def test_phones_of_the_corpus_are_read_in_place_of_the_text(extractor):
+    plain = replace(UTTERANCE, text="Read it.")
+    marked = replace(plain, phones="{R IY1 D} {IH1 T}.")
+    spoken = [extractor.reader.read(u, Trace())[1].phones for u in (plain, marked)]
+    assert spoken[0][1:4] == ("R", "EH1", "D")
+    assert spoken[1][1:] == ("R", "IY1", "D", "IH1", "T", "<.>")
+    identity = feature_dependence(PreprocessConfig(), DEMO).identity
+    assert identity(plain) != identity(marked)
+
+
 def test_a_language_without_a_frontend_is_an_error_of_the_user(extractor):
     with pytest.raises(InputError):
         extractor.reader.prepare([replace(UTTERANCE, language="xx-none")])
@@ -224,8 +235,7 @@ def test_a_new_text_makes_no_recording_again(tmp_path):
     texts = {id: small_corpus.texts()[id] for id in IDS}
     small_corpus.write_texts(corpus, texts | {IDS[0]: "Something else."})
     assert prepare_dataset(config, "LJSpeech", 1).n_extracted == 0
-    manifest = read_jsonl(tmp_path / "data/LJSpeech/manifest.jsonl")
-    assert manifest[0]["text"] == "Something else."
+    assert read_jsonl(tmp_path / "data/LJSpeech/manifest.jsonl")[0]["text"] == "Something else."
 
 
 UNUSED = ("parselmouth", "pyworld", "phonemizer", "pocketsphinx", "praatio", "librosa")
@@ -252,8 +262,7 @@ def test_nothing_of_text_alignment_and_pitch_is_needed(corpus, tmp_path, monkeyp
 def test_a_fresh_interpreter_needs_nothing_of_text_alignment_and_pitch(corpus, tmp_path):
     root = str(Path(__file__).parents[3])
     names = {"unused": UNUSED, "root": root, "corpus": str(corpus), "processed": str(tmp_path)}
-    script = WITHOUT_TEXT.format(**names)
-    subprocess.run([sys.executable, "-c", script], cwd=root, check=True)
+    subprocess.run([sys.executable, "-c", WITHOUT_TEXT.format(**names)], cwd=root, check=True)
     assert len(MelWavStore(tmp_path / "LJSpeech")) == 9
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from config.preprocess import PreprocessConfig, SplitConfig
+from config.preprocess import CorpusConfig, PreprocessConfig, SplitConfig
 from preprocessors.manifest import Listing, Utterance
 from processors.dataset.store import IndexRow
 from processors.extraction.fingerprint import Fingerprint
@@ -38,6 +38,19 @@ def test_a_corpus_is_listed_with_its_folder_and_a_fault_in_the_keys_of_its_split
         list_corpus(config, "LJSpeech")
 
 
+@pytest.mark.parametrize("n", [1, 2])
+def test_refused_names_are_listed_where_the_split_fails_for_want_of_utterances(tmp_path, n):
+    table = "".join(f"{id}|One.\n" for id in ["../a", "b", "c"][: n + 1])
+    (tmp_path / "metadata.csv").write_text(f"{table}d|Two.\n")
+    for id in "bd":
+        (tmp_path / f"{id}.wav").touch()
+    options = {"LJSpeech": CorpusConfig("folder")}
+    config = config_of(tmp_path, tmp_path, corpus=options, split=SplitConfig())
+    message = r"(?s)none are left to train on.* \d more are rejected:.*\.csv:1: '\.\./a' is not"
+    with pytest.raises(InputError, match=message):
+        list_corpus(config, "LJSpeech")
+
+
 NINE = [f"u{number}" for number in range(9)]
 HELD = SplitConfig(test_ids=("u0", "u1"), valid_ids=("u2",))
 
@@ -64,11 +77,6 @@ def test_small_corpora_may_have_three_faults_but_not_more_than_half(n_utterances
     assert allowed_faults(n_utterances, ratio) == allowed
 
 
-def test_speakers_of_one_utterance_each_all_train(tmp_path):
-    run = run_of(tmp_path, NINE, SplitConfig())
-    assert usable_splits(run, report_of(NINE)).train == NINE
-
-
 def test_speakers_without_a_usable_training_utterance_are_left_out_and_named(tmp_path, caplog):
     run = run_of(tmp_path, ["anna", "ben", "cleo", "anna", "cleo", *["anna"] * 4], HELD)
     usable = [id for id in NINE if id != "u4"]
@@ -81,7 +89,8 @@ def test_speakers_without_a_usable_training_utterance_are_left_out_and_named(tmp
     assert [speaker["name"] for speaker in read_json(tmp_path / "speakers.json")] == ["anna"]
 
 
-def test_a_vocoder_is_tested_on_speakers_that_it_was_not_trained_on(tmp_path):
+def test_a_vocoder_is_tested_on_speakers_that_it_was_not_trained_on_and_no_other_model(tmp_path):
+    assert usable_splits(run_of(tmp_path, NINE, SplitConfig()), report_of(NINE)).train == NINE
     run = run_of(tmp_path, NINE, SplitConfig(test=0.3), task="vocoder")
     splits = usable_splits(run, report_of(NINE))
     write_speakers(run, splits)

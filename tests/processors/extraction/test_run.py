@@ -8,11 +8,14 @@ import signal
 import sys
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import count
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
+import torch
 
 from config.preprocess import CorpusConfig, SplitConfig
 from config.schema import Config
@@ -22,7 +25,6 @@ from processors.dataset.statistics import CorpusStats, corpus_stats
 from processors.dataset.store import FeatureStore
 from processors.extraction import shards
 from processors.extraction.run import prepare_datasets
-from tests.processes import Process
 from tests.processors import small_corpus
 from tests.processors.small_corpus import DEMO, IDS, config_of, copy_corpus, prepare_dataset, texts
 from tests.processors.stores import damaged_ids
@@ -112,52 +114,42 @@ def test_a_dask_cluster_with_one_thread_a_worker_changes_nothing(
         assert_same_output(tmp_path / "LJSpeech", prepared)
 
 
-KILLED = """
-import os, signal, sys
-sys.path.insert(0, {root!r})
-from pathlib import Path
-from processors.extraction import run, shards
-from tests.processors.small_corpus import config_of
+def prepare_and_be_killed(config: Config) -> None:
+    """Stage 1 in this process, which ends when it has written two shards."""
+    write_shard_report, n_written = shards.write_shard_report, count()
 
-write_shard_report, n_written = shards.write_shard_report, 0
+    def kill_after_two(*arguments: object) -> None:
+        if next(n_written) == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        write_shard_report(*arguments)
 
-def kill_after_two(*arguments):
-    global n_written
-    if n_written == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-    n_written += 1
-    write_shard_report(*arguments)
-
-shards.write_shard_report = kill_after_two
-config = config_of(Path({corpus!r}), Path({processed!r}), backend={backend!r})
-run.prepare_datasets(config, 2)
-"""
+    shards.write_shard_report = kill_after_two
+    torch.set_num_threads(1)  # a fork has none of the threads that PyTorch would wait for
+    prepare_datasets(config, 2)
 
 
-@pytest.mark.parametrize("backend", ["sequential", pytest.param("loky", marks=pytest.mark.slow)])
-def test_after_kill_9_finished_shards_stay(backend, corpus, prepared, tmp_path):
-    root = str(Path(__file__).parents[3])
-    script = KILLED.format(root=root, corpus=str(corpus), processed=str(tmp_path), backend=backend)
-    killed = Process("-c", script).finish()
-    assert killed.returncode == -signal.SIGKILL
+@pytest.mark.parametrize(
+    ("backend", "start"),
+    [("sequential", "fork"), pytest.param("loky", "spawn", marks=pytest.mark.slow)],
+)
+def test_after_kill_9_finished_shards_stay(backend, start, corpus, prepared, tmp_path):
+    config = config_of(corpus, tmp_path, backend=backend)
+    killed = get_context(start).Process(target=prepare_and_be_killed, args=(config,))
+    killed.start()
+    killed.join()
+    assert killed.exitcode == -signal.SIGKILL
     folder = tmp_path / "LJSpeech"
     with pytest.raises(InputError, match="not finished"):
         FeatureStore(folder)
     shards = [path.with_suffix(".safetensors") for path in (folder / "features").glob("*.json")]
     finished = {path: path.stat().st_mtime_ns for path in shards}
     assert len(finished) == 2
+    (folder / "features/.shard-00000.77.safetensors").write_bytes(b"half")  # it was writing this
     summary = prepare_dataset(config_of(corpus, tmp_path), "LJSpeech", 1)
     assert 0 < summary.n_extracted < 9
     assert {path: path.stat().st_mtime_ns for path in finished} == finished
+    assert not list((folder / "features").glob(".*"))
     assert_same_output(folder, prepared)
-
-
-def test_what_a_killed_run_was_writing_is_removed(corpus, tmp_path):
-    features = tmp_path / "LJSpeech" / "features"
-    features.mkdir(parents=True)
-    (features / ".shard-00000.77.safetensors").write_bytes(b"half")
-    prepare_dataset(config_of(corpus, tmp_path), "LJSpeech", 1)
-    assert not list(features.glob(".*"))
 
 
 def test_a_full_disk_leaves_no_partial_files(corpus, tmp_path, monkeypatch):
@@ -209,8 +201,7 @@ def test_an_utterance_that_kills_workers_is_rejected(corpus, tmp_path, monkeypat
     def run_chunks(work, chunks, *_):
         for key, utterances in chunks.items():
             lost = tuple(u for u in utterances if u.id == "LJ001-0011")
-            kept = [u for u in utterances if u not in lost]
-            yield ChunkResult(key, work(key, kept), lost)
+            yield ChunkResult(key, work(key, [u for u in utterances if u not in lost]), lost)
 
     monkeypatch.setattr("processors.extraction.run.run_chunks", run_chunks)
     prepare_dataset(config_of(corpus, tmp_path), "LJSpeech", 2)
@@ -357,15 +348,6 @@ def test_an_empty_split_is_warned_of_at_the_end(corpus, tmp_path, caplog, id, sp
         assert str(tmp_path / "data/LJSpeech/rejected.jsonl") in last
 
 
-def test_a_misspelt_dataset_path_is_named_and_one_of_another_is_not(corpus, tmp_path, caplog):
-    config = config_of(corpus, tmp_path / "data")
-    folders = {**config.dataset_path, "LJSpeach": "elsewhere", "Kathleen": "data"}
-    prepare_dataset(replace(config, dataset_path=folders), "LJSpeech", 1)
-    text = " ".join(caplog.text.split())
-    assert "dataset_path.LJSpeach is not used; did you mean LJSpeech?" in text
-    assert "Kathleen" not in text
-
-
 def test_an_aligner_that_cannot_work_leaves_what_another_made(corpus, tmp_path):
     prepare_dataset(config_of(corpus, tmp_path), "LJSpeech", 1)
     before = contents(tmp_path)
@@ -388,11 +370,15 @@ def test_alignments_in_another_phone_set_than_the_text_end_the_stage(corpus, tmp
         prepare_dataset(config_of(root, tmp_path / "data"), "LJSpeech", 1)
 
 
-def test_changes_are_counted_and_phones_in_no_alignment_are_named(corpus, tmp_path, caplog):
+def test_changes_are_counted_and_unaligned_phones_and_misspelt_keys_named(corpus, tmp_path, caplog):
+    config = config_of(corpus, tmp_path, sample_rate=16000)
+    folders = {**config.dataset_path, "LJSpeach": "elsewhere", "Kathleen": "data"}
     with caplog.at_level(logging.INFO):
-        prepare_dataset(config_of(corpus, tmp_path, sample_rate=16000), "LJSpeech", 1)
+        prepare_dataset(replace(config, dataset_path=folders), "LJSpeech", 1)
     (named,) = (line for line in caplog.messages if "are in no alignment" in line)
     assert "LJSpeech: " in named
+    assert "dataset_path.LJSpeach is not used; did you mean LJSpeech?" in caplog.text
+    assert "Kathleen" not in caplog.text  # of another experiment
     said = [line for line in caplog.messages if "resampled" in line]
     assert said == [f"LJSpeech: {len(IDS)} of its utterances: resampled from 22050 to 16000 Hz"]
 
@@ -403,8 +389,7 @@ def test_an_unusable_utterance_moves_no_other_to_another_split(broken_corpus, su
     root = shutil.copytree(broken_corpus, tmp_path / "corpus")
     (root / f"TextGrid/{before.train[0]}.TextGrid").unlink()
     prepare_dataset(config_of(root, tmp_path / "data", max_bad_ratio=1.0), "LJSpeech", 1)
-    after = read_splits(tmp_path / "data/LJSpeech")
-    assert after == before._replace(train=before.train[1:])
+    assert read_splits(tmp_path / "data/LJSpeech") == before._replace(train=before.train[1:])
 
 
 def test_two_runs_at_once_in_one_folder_are_refused(corpus, tmp_path):

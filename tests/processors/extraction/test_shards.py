@@ -68,8 +68,7 @@ def test_a_report_comes_back_from_its_file_with_its_whole_shard_and_fingerprint(
 
 
 def test_reports_add_up_and_the_most_frequent_come_first_equally_frequent_ones_by_name():
-    counts = Counter(["b", "a", "c", "c"])
-    assert most_common(counts) == [("c", 2), ("a", 1), ("b", 1)]
+    assert most_common(Counter(["b", "a", "c", "c"])) == [("c", 2), ("a", 1), ("b", 1)]
     total = finished_report()
     total.add(finished_report())
     assert total.phones == {"<sil>": 2, "M": 4}

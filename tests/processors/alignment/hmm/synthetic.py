@@ -58,8 +58,7 @@ def _silence(rng):
 
 def segments_in(model, example):
     """What the model looks for."""
-    numbers = [model.numbers_of(word) for word in example.words]
-    return segments_of(numbers, example.punctuated)
+    return segments_of([model.numbers_of(word) for word in example.words], example.punctuated)
 
 
 def found_in(model, example):

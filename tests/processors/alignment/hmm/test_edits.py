@@ -53,8 +53,7 @@ def small_chain_of(words):
 
 
 def score(chain, emissions, states, first=0):
-    rows = np.arange(first, first + len(states))
-    return emissions[rows, chain.pdfs[list(states)]].sum()
+    return emissions[np.arange(first, first + len(states)), chain.pdfs[list(states)]].sum()
 
 
 def place_of(number):
@@ -157,8 +156,7 @@ def test_sound_between_two_words_is_named_by_both_of_them():
     found, chain = found_of()
     later_s = found.ends_s + np.array([0, 0, 0.3, 0.3, 0.3, 0.3])
     emissions = np.insert(found.emissions, [40] * 30, -4.0, axis=0)
-    noise = HmmAlignment(later_s, emissions, np.zeros(130))
-    score = score_of(noise, chain, SEGMENTS, TEXT)
+    score = score_of(HmmAlignment(later_s, emissions, np.zeros(130)), chain, SEGMENTS, TEXT)
     assert score.misfit > 50
     assert score.words == "in ... the"
     assert (score.start_s, score.end_s) == pytest.approx((0.4, 0.7), abs=0.02)

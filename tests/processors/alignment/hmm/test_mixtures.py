@@ -47,15 +47,11 @@ def test_unknown_phones_are_like_all_speech():
     assert np.allclose(found.variances[3, 0], both.var(axis=0), atol=1e-4)
 
 
-def test_gaussians_are_split_where_there_are_frames_enough():
-    mixtures = one_gaussian_each([1000, 59, 60])
-    larger = mixtures.split(most=np.array([2, 2, 2]))
+def test_gaussians_are_split_where_there_are_frames_enough_up_to_the_largest_size_of_each():
+    larger = one_gaussian_each([1000, 59, 60]).split(most=np.array([2, 2, 2]))
     assert (larger.counts > 0).sum(axis=1).tolist() == [2, 1, 2]
     assert np.allclose(larger.counts.sum(axis=1), [1000, 59, 60])
     assert larger.means[0, 0, 0] == -larger.means[0, 1, 0] != 0
-
-
-def test_growth_ends_at_the_largest_size_of_each_mixture():
     mixtures = one_gaussian_each([1000, 1000, 100]).split(most=np.array([8, 6, 8]))
     assert (mixtures.counts > 0).sum(axis=1).tolist() == [8, 6, 3]
     assert len(np.unique(mixtures.means[0, :, 0])) == 8  # no two are the same

@@ -47,8 +47,7 @@ def test_marks_of_stress_and_tone_do_not_make_another_unit(phone, unit):
 
 def noise_from(second, seconds=1.0, rate=RATE):
     """Faint noise that grows loud."""
-    n = int(seconds * rate)
-    wav = np.random.default_rng(0).normal(0, 1e-4, n)
+    wav = np.random.default_rng(0).normal(0, 1e-4, int(seconds * rate))
     wav[int(second * rate) :] *= 1000
     return wav.astype(np.float32)
 

@@ -39,8 +39,7 @@ def heard(seed=0, n=150, shift=3.0):
 
 def pdfs_in(tied, word):
     """Of the states of the first phone."""
-    segments = segments_of([word], [False])
-    return tied.tying.pdfs_of(segments).reshape(-1, N_STATES)[1].tolist()
+    return tied.tying.pdfs_of(segments_of([word], [False])).reshape(-1, N_STATES)[1].tolist()
 
 
 def test_a_state_that_sounds_different_before_some_phones_is_told_apart_there():
@@ -65,8 +64,7 @@ def test_leaves_hold_the_frames_of_their_contexts_silence_first_and_unknown_phon
 
 
 def test_nothing_is_told_apart_that_sounds_alike_or_beyond_the_allowed_leaves(monkeypatch):
-    tied = tie(heard(shift=0.0), N_UNITS)
-    assert np.array_equal(tied.states, np.arange(n_states(N_UNITS)))
+    assert np.array_equal(tie(heard(shift=0.0), N_UNITS).states, np.arange(n_states(N_UNITS)))
     monkeypatch.setattr(tying, "MAX_LEAVES", n_states(N_UNITS))
     assert len(tie(heard(), N_UNITS).states) == n_states(N_UNITS)
 
