@@ -22,14 +22,7 @@ from models.checkpoint.loading import open_model
 from models.synthesizer.fingerprint import fingerprint, model_facts, with_overrides
 from models.synthesizer.passage_synthesizer import PassageSynthesizer
 from models.synthesizer.settings import Settings
-from models.synthesizer.speech import (
-    Clause,
-    Speech,
-    SpeechStream,
-    faded_out,
-    join,
-    warn_if_untrained,
-)
+from models.synthesizer.speech import Clause, Speech, SpeechStream, faded_out, join
 from models.synthesizer.vocoders import open_vocoder
 from models.voices import find_voice, licence_in
 from processors.audio.streams import synthetic_tag
@@ -99,6 +92,7 @@ class Synthesizer:
         self.model = open_model(place, overrides)
         self.model.require_task("tts", reference)
         self._opened_vocoder = open_vocoder(vocoder, self.model.mel, resample=resample)
+        self.vocoder_name = self._opened_vocoder.name  # path or Hub name, or that of a built-in one
         self.model.load(self._device)
         licence = licence_in(self.model.home / "history.json")
         self.tag = synthetic_tag(self.model.origin, licence) if tagged else ""
@@ -106,15 +100,11 @@ class Synthesizer:
         self.config = config = with_overrides(self.model, overrides)
         # who speaks where no speaker is asked for; None: one of several must be named
         self.default_speaker = self.model.default_speaker(config)
-        self._default_id: int | None = None
-        if self.default_speaker is not None:
-            self._default_id = find_speaker(self.default_speaker, self.speakers)
         self._passages = PassageSynthesizer(self.model, config, self._opened_vocoder, self._device)
         self._hop_length = self.model.mel.hop_length
         asked, known_phones = config.inference, self.model.assets.known_phones
-        self._question_rise = 0.0 if QUESTION in known_phones else _RISE
-        if asked.question_rise is not None:
-            self._question_rise = asked.question_rise
+        usual_rise = 0.0 if QUESTION in known_phones else _RISE
+        self._question_rise = usual_rise if asked.question_rise is None else asked.question_rise
         unknown = asked.unknown_characters
         phones = VoicePhones(known_phones, asked.unknown_phones, unknown)
         p_arpabet = config.spoken_p_arpabet
@@ -123,7 +113,8 @@ class Synthesizer:
         self._reader = reader.using(self._lexicon, self.speakers[0].language)
         # what the front end lacks is an error of the first text; phones are spoken without it
         with suppress(InputError):
-            reader.load(self.speakers[self._default_id or 0].language)
+            speaker = self.default_speaker or self.speakers[0].name
+            reader.load(self.speakers[find_speaker(speaker, self.speakers)].language)
 
     @overload
     def __call__(self, text: Text, settings: Given = None, **changes: Any) -> Speech: ...  # noqa: ANN401
@@ -172,7 +163,7 @@ class Synthesizer:
                     bar.advance()
         speech = join(clauses, wavs)
         fastest = min((p.duration for passage in passages for p in passage.prosody), default=1)
-        warn_if_untrained(speech, settings.duration_control * min(1, fastest))
+        speech.warn_if_untrained(settings.duration_control * min(1, fastest))
         faded = np.concatenate([*faded_out([speech.wav], settings.fade_out * self._hop_length)])
         texts = tuple((clause.text, len(clause.words)) for clause in clauses)
         spoken = _written(text) or speech.text
@@ -260,12 +251,11 @@ class Synthesizer:
 
     def speaker_id(self, name: str | None) -> int:
         """Finds the id of a speaker, None: the default; an InputError if there is none."""
-        if name is not None:
-            return find_speaker(name, self.speakers)
-        if self._default_id is None:
+        name = self.default_speaker if name is None else name
+        if name is None:
             known = f"known: {', '.join(speaker.name for speaker in self.speakers)}"
             raise InputError(f"the model has {len(self.speakers)} speakers; choose one ({known})")
-        return self._default_id
+        return find_speaker(name, self.speakers)
 
     def checked(self, settings: Given = None, **changes: Any) -> Settings:  # noqa: ANN401
         """Checks settings without a text."""
@@ -273,11 +263,6 @@ class Synthesizer:
             raise InputError(f"settings are {settings!r}; expected Settings, or fields by name")
         given = vars(settings or Settings()) | changes
         return Settings.of(given).checked(self.model.config.model_type, self._passages.controls)
-
-    @property
-    def vocoder_name(self) -> str:
-        """Path or Hub name of the vocoder, or the name of a built-in one."""
-        return self._opened_vocoder.name
 
     @property
     def weight_bytes(self) -> int:

@@ -12,7 +12,6 @@ from models.synthesizer.settings import (
     Settings,
     contour_of,
     read_pitch,
-    transform_of,
 )
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
@@ -73,7 +72,7 @@ def identity(hz, lengths):
     ],
 )
 def test_a_transform_is_a_record_a_name_or_a_function(given, transform):
-    assert transform_of(given) == transform
+    assert Settings(pitch_transform=given).transform == transform
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from models.synthesizer.speech import (
     faded_out,
     faded_pieces,
     join,
-    warn_if_untrained,
 )
 from modules.mel import MelConfig
 from processors.records import SpokenText, TimedPhone, TimedWord, Word
@@ -228,15 +227,15 @@ def test_a_wav_that_is_shorter_than_the_fade_fades_as_a_whole_with_a_warning(cap
 
 @pytest.mark.parametrize(("peak", "warned"), [(0.0, True), (0.009, True), (0.011, False)])
 def test_speech_that_is_hardly_audible_is_warned_of(caplog, peak, warned):
-    warn_if_untrained(joined(part("<sil> AH", [2, 30], level=-peak)), 1.0)
+    joined(part("<sil> AH", [2, 30], level=-peak)).warn_if_untrained(1.0)
     assert ("almost no sound" in caplog.text) == warned
 
 
 def test_phones_that_are_too_short_for_speech_are_warned_of(caplog):
     names = " ".join(["<sil>", *["AH"] * 9, "<.>"])
     rushed, fast = (joined(part(names, [50, n, *[0] * 8, 50])) for n in (20, 30))
-    warn_if_untrained(fast, 1.0)
-    warn_if_untrained(rushed, 0.5)  # as asked for: half of 0.4 s
+    fast.warn_if_untrained(1.0)
+    rushed.warn_if_untrained(0.5)  # as asked for: half of 0.4 s
     assert caplog.text == ""
-    warn_if_untrained(rushed, 1.0)
+    rushed.warn_if_untrained(1.0)
     assert "9 phones in 0.20 s: the model is hardly trained; train it longer" in caplog.text

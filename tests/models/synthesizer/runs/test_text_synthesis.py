@@ -140,7 +140,7 @@ class FakeSynthesizer:
     def __init__(self, config, *names: str) -> None:
         self.config = config
         self.speakers = tuple(Speaker(name, "en-us") for name in names)
-        self._default_id = 0 if len(names) == 1 else None
+        self.default_speaker = names[0] if len(names) == 1 else None
         self.weights = "of step 1000"
         self.calls: list[tuple[str, str, Settings]] = []
         self.pitches: list[tuple[float, ...] | None] = []
@@ -283,7 +283,7 @@ def test_the_default_speaker_speaks_texts_that_name_none(tmp_path):
     synthesis = make_synthesis(tmp_path, "one", "two")
     with pytest.raises(InputError, match=r"2 speakers; choose one \(known: one, two\)"):
         synthesise_texts(synthesis, plain(["Hi."]), Settings())
-    synthesis.synthesizer._default_id = 1
+    synthesis.synthesizer.default_speaker = "two"
     texts = [InputText("Hi."), InputText("Hi.", speaker="one")]
     synthesise_texts(synthesis, texts, Settings())
     lines = lines_of(tmp_path / "out" / "single")
