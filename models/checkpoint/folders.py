@@ -58,11 +58,10 @@ def write_checkpoint(folder: Path, step: int, files: Mapping[str, bytes]) -> Pat
         sync_folder(folder)
     except OSError as error:
         shutil.rmtree(partial, ignore_errors=True)
-        fault = f"{final}: the checkpoint could not be written: {error.strerror}"
-        remedy = (
-            "free disk space, then train again (with --resume from an older checkpoint, if any)"
-        )
-        raise InputError(f"{fault}; {remedy}") from error
+        raise InputError(
+            f"{final}: the checkpoint could not be written: {error.strerror}; free disk space, then"
+            " train again (with --resume from an older checkpoint, if any)"
+        ) from error
     return final
 
 
@@ -90,10 +89,10 @@ def fault_of(checkpoint: Path, names: Collection[str] = ()) -> str:
                 return f"incomplete ({MANIFEST} does not list {name})"
             if sha256_of(checkpoint / name) != manifest[name]:
                 return f"{name} has changed since it was written"
-            if name.endswith(".safetensors"):
-                bad = not_finite(read_tensors(checkpoint / name))
-                if bad:
-                    return f"{name} holds NaN or infinity in {listed(bad)}"
+            if name.endswith(".safetensors") and (
+                bad := not_finite(read_tensors(checkpoint / name))
+            ):
+                return f"{name} holds NaN or infinity in {listed(bad)}"
         if not chosen:
             return f"incomplete ({MANIFEST} names no file)"
     except InputError as error:

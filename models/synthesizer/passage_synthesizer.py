@@ -92,6 +92,7 @@ class PassageSynthesizer:
                     "this %s was trained on generated data (--synthetic): its speech is noise", name
                 )
         self._network = _for_inference(model.network, config, device)
+        self.controls: frozenset[Control] = self._network.controls
         self._aligns_by_attention = model_of(config).aligns_by_attention
         self._vocabulary = model.assets.required_vocabulary(model.home)
         in_letters = config.preprocess.text.in_letters
@@ -102,14 +103,8 @@ class PassageSynthesizer:
         self.vocoder = vocoder.load(config.inference, str(device))
         self._speakers = model.speakers
         self._mel = model.mel
-        self._frame_s, self._log_floor = model.mel.frame_s, model.mel.log_floor_value
         self._inference = config.inference
         self._device = device
-
-    @property
-    def controls(self) -> frozenset[Control]:
-        """The controls that the network takes."""
-        return self._network.controls
 
     def pause_frames(self, slower: float) -> int:
         """Returns the frames of the pause between sentences; `slower` is a factor on durations."""
@@ -217,7 +212,7 @@ class PassageSynthesizer:
             speaker_ids,
             seed=settings.seed,
             attempts=self._inference.attention_attempts,
-            log_floor=self._log_floor,
+            log_floor=self._mel.log_floor_value,
         )
         for passage, quality in zip(passages, attention, strict=True):
             if quality.fault:
@@ -257,10 +252,10 @@ class PassageSynthesizer:
             speaker=self._speakers[speaker].name,
             wav=np.zeros(0, dtype=np.float32),
             sample_rate=self._mel.sample_rate,
-            frame_s=self._frame_s,
+            frame_s=self._mel.frame_s,
             phone_names=(SILENCE,) * (n_frames > 0),
             durations=np.array([n_frames] * (n_frames > 0), dtype=np.int64),
-            mel=np.full((self._mel.n_mels, n_frames), self._log_floor, dtype=np.float32),
+            mel=np.full((self._mel.n_mels, n_frames), self._mel.log_floor_value, dtype=np.float32),
             f0=zeros,
             energy=zeros,
         )
@@ -288,8 +283,7 @@ def _for_inference(network: nn.Module, config: Config, device: torch.device) -> 
 
 def _finite(text: str, mel: np.ndarray, wavs: Iterable[Tensor]) -> Iterator[np.ndarray]:
     """Yields the pieces of a wav, (1, n) each, as arrays; refuses values that are not finite."""
-    pieces = (_array(wav)[0] for wav in wavs)
-    for values in chain([mel], pieces):
+    for values in chain([mel], (_array(wav)[0] for wav in wavs)):
         if not np.isfinite(values).all():
             raise InputError(
                 f"{text!r}: the model gives values that are not finite; its weights are damaged or"

@@ -8,10 +8,10 @@ from typing import Any
 
 from config.schema import Config
 from models.base.assets import ASSET_FILES, Assets
-from models.base.registry import model_of
+from models.base.registry import load_config, model_of
 from models.checkpoint.folders import MANIFEST, remove_partial, steps_of, write_manifest
 from models.checkpoint.history import HISTORY, History, history_of
-from models.checkpoint.loading import CHECKPOINTS, CONFIG, read_config
+from models.checkpoint.loading import CHECKPOINTS, CONFIG
 from models.training.data import dataset_folders
 from models.training.observing.backends import LOG
 from utils.config import leaves, to_plain
@@ -56,7 +56,7 @@ def check_run(folder: Path, config: Config, *, resume: bool, restart: bool) -> N
         return
     if not steps:
         raise InputError(f"{folder}: no checkpoint to continue from; train without --resume")
-    before, after = flat_config(read_config(folder)[1]), flat_config(config)
+    before, after = flat_config(load_config(folder / CONFIG)), flat_config(config)
     may_change = (*_MAY_CHANGE, *(f"model.{key}" for key in model_of(config).options))
     if changed := [
         f"{key} was {before.get(key)}, is {after.get(key)}"

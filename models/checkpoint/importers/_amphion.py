@@ -46,6 +46,5 @@ def mel_settings(args: Mapping[str, object], path: Path) -> dict[str, object]:
     if value_at(args, "preprocess.use_min_max_norm_mel"):
         fault = "mels scaled to another range cannot be used"
         raise InputError(f"{path}: preprocess.use_min_max_norm_mel: {fault}")
-    is_centred = value_at(args, "preprocess.mel_extract_mode") == "taco"
-    padding = "centre" if is_centred else "hifigan"
+    padding = "centre" if value_at(args, "preprocess.mel_extract_mode") == "taco" else "hifigan"
     return {**required(args, _MEL, path), "preprocess.mel_padding": padding}

@@ -187,8 +187,9 @@ def _read_hdf5(path: Path) -> dict[str, Tensor]:
     try:
         import h5py  # not at the top: few models need it
     except ImportError as error:
-        remedy = "pip install -e '.[tensorflowtts]'"
-        raise InputError(f"{path}: reading it needs h5py: {remedy}") from error
+        raise InputError(
+            f"{path}: reading it needs h5py: pip install -e '.[tensorflowtts]'"
+        ) from error
     arrays: dict[str, Tensor] = {}
 
     def collect(name: str, item: object) -> None:

@@ -30,12 +30,8 @@ FILES = FileNames(  # as training leaves it, or published under a name
     r"do_{number}",
 )
 GENERATOR_KEYS = (
-    "resblock",
-    "upsample_rates",
-    "upsample_kernel_sizes",
-    "upsample_initial_channel",
-    "resblock_kernel_sizes",
-    "resblock_dilation_sizes",
+    *("resblock", "upsample_rates", "upsample_kernel_sizes", "upsample_initial_channel"),
+    *("resblock_kernel_sizes", "resblock_dilation_sizes"),
 )
 _RESBLOCK = "model.generator.resblock"
 _SPECTRAL = {  # of torch.nn.utils.spectral_norm, and the names of parametrizations
@@ -51,8 +47,7 @@ _DISCRIMINATORS = ("mpd", "msd")
 
 def recognises(weights: Path) -> bool:
     """Returns whether config.json of HiFi-GAN is in the folder of the file."""
-    is_numbered = FILES.number_in(weights) is not None
-    if not is_numbered and not weights.with_name(_CONFIG).is_file():
+    if FILES.number_in(weights) is None and not weights.with_name(_CONFIG).is_file():
         return False
     # one of them is enough: `read` names the missing ones
     return not {"resblock", "upsample_rates"}.isdisjoint(read_values(beside(weights, _CONFIG)))
@@ -61,9 +56,8 @@ def recognises(weights: Path) -> bool:
 def read(weights: Path) -> ImportedModel:
     """Reads the generator; discriminators are in the `do_` file of the same step, if any."""
     path = beside(weights, _CONFIG)
-    settings = required(read_values(path), _REQUIRED, path)
     return replace(
-        assemble(settings, path, weights, "generator"),
+        assemble(required(read_values(path), _REQUIRED, path), path, weights, "generator"),
         source=f"HiFi-GAN trained by its authors' implementation (jik876/hifi-gan), {weights.name}",
         step=FILES.number_in(weights),
         training_networks=partial(_discriminators, weights),
