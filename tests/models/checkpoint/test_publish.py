@@ -469,7 +469,8 @@ def test_fine_tuning_does_not_start_from_a_discriminator_that_broke(source):
 def test_a_folded_export_can_be_trained_on(tmp_path):
     exported = folded(random_generator(SIZES))
     model = load_model(write_authors(tmp_path, exported))
-    task = find_model("vocoder", "hifigan").task.build(model.config, model.assets)
+    config = config_of(overridden(model.tree, OVERRIDES))
+    task = find_model("vocoder", "hifigan").task.build(config, model.assets)
     transfer = initialise(task, model.assets, tmp_path)
     tensors = task.networks["generator"].state_dict()
     layer = "resblocks.2.convs1.0.parametrizations.weight"

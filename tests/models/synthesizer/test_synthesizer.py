@@ -433,14 +433,13 @@ def test_a_model_without_controls_speaks_and_refuses_each_of_them(voice, monkeyp
     expected = voice("Hello.").wav
 
     class Plain:
-        controls = frozenset()
-
         def infer(self, phone_ids, phone_lengths, *, speaker_ids=None, seed=0, max_frames=None):
             out = infer(phone_ids, phone_lengths, speaker_ids=speaker_ids)
             rows = torch.eye(phone_ids.shape[1]).repeat_interleave(out.durations[0], dim=0)
             return out._replace(alignment=rows[None], stopped=torch.tensor([True]))
 
     monkeypatch.setattr(voice._passages, "_network", Plain())
+    monkeypatch.setattr(voice._passages, "controls", frozenset())
     assert np.array_equal(voice("Hello.").wav, expected)
     with pytest.raises(InputError, match=r"2 has no control of duration \(it has: none\)"):
         voice("Hello.", duration_control=1.2)

@@ -2,7 +2,7 @@ import json
 import os
 import signal
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +29,7 @@ from processors.durations.sources import durations_in
 from processors.durations.subtitles import sentences_of
 from processors.records import Word
 from tests.models.stage_3 import text_line
-from tests.models.synthesizer.runs.test_text_synthesis import prepare
+from tests.models.synthesizer.runs.test_text_synthesis import assert_killed, prepare
 from tests.models.synthesizer.speeches import make_speech
 from tests.models.training.small_tasks import write_voice_config
 from utils.errors import InputError
@@ -342,7 +342,6 @@ def test_what_is_done_is_skipped_and_counts_in_no_real_time_factor(tmp_path, cap
 
 
 def kill_at_6(folder: Path, id: str) -> NumberLine:
-    """Dies by SIGKILL at the third number: no handler runs, no file is closed."""
     if id == "6":
         os.kill(os.getpid(), signal.SIGKILL)
     return write_number(folder, id)
@@ -350,12 +349,7 @@ def kill_at_6(folder: Path, id: str) -> NumberLine:
 
 def test_a_run_that_is_killed_is_continued(tmp_path, caplog):
     run = tmp_path / "out", "4", "2", "6", "8"
-    child = get_context("fork").Process(
-        target=synthesise_numbers, args=run, kwargs={"write": kill_at_6}
-    )
-    child.start()
-    child.join()
-    assert child.exitcode == -signal.SIGKILL
+    assert_killed(partial(synthesise_numbers, write=kill_at_6), *run)
     with caplog.at_level("INFO", "arion"):
         lines = synthesise_numbers(*run)
     assert "skipped 2 of 4 numbers" in caplog.text
