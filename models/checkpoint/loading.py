@@ -19,7 +19,6 @@ from models.checkpoint.foreign import Foreign, fetch
 from models.checkpoint.tensors import misfits, read_tensors
 from modules.layers.normalisation import adapt_weight_norm
 from modules.mel import MelConfig
-from processors.text.voice_phones import Vocabulary
 from utils.arrays import read_pickled
 from utils.config_tree import Tree, overridden, read_tree
 from utils.errors import InputError
@@ -87,11 +86,6 @@ class TrainedModel:
     def mel(self) -> MelConfig:
         """Definition of its mels."""
         return self.assets.mel
-
-    @property
-    def vocabulary(self) -> Vocabulary | None:
-        """Phone names in the order of their ids; None for a vocoder."""
-        return self.assets.vocabulary
 
     @property
     def speakers(self) -> tuple[Speaker, ...]:
