@@ -89,10 +89,10 @@ def fault_of(checkpoint: Path, names: Collection[str] = ()) -> str:
                 return f"incomplete ({MANIFEST} does not list {name})"
             if sha256_of(checkpoint / name) != manifest[name]:
                 return f"{name} has changed since it was written"
-            if name.endswith(".safetensors") and (
-                bad := not_finite(read_tensors(checkpoint / name))
-            ):
-                return f"{name} holds NaN or infinity in {listed(bad)}"
+            if name.endswith(".safetensors"):
+                bad = not_finite(read_tensors(checkpoint / name))
+                if bad:
+                    return f"{name} holds NaN or infinity in {listed(bad)}"
         if not chosen:
             return f"incomplete ({MANIFEST} names no file)"
     except InputError as error:

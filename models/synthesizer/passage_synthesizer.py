@@ -95,14 +95,13 @@ class PassageSynthesizer:
         self.controls: frozenset[Control] = self._network.controls
         self._aligns_by_attention = model_of(config).aligns_by_attention
         self._vocabulary = model.assets.required_vocabulary(model.home)
-        in_letters = config.preprocess.text.in_letters
-        self._voiced = frozenset(
-            phone for phone in self._vocabulary.symbols if is_voiced(phone, in_letters=in_letters)
-        )
+        symbols, in_letters = self._vocabulary.symbols, config.preprocess.text.in_letters
+        self._voiced = frozenset(name for name in symbols if is_voiced(name, in_letters=in_letters))
         self._range = RangeWarning(model.assets.stats, self._voiced)
         self.vocoder = vocoder.load(config.inference, str(device))
         self._speakers = model.speakers
         self._mel = model.mel
+        self._frame_s, self._log_floor = model.mel.frame_s, model.mel.log_floor_value
         self._inference = config.inference
         self._device = device
 
@@ -212,7 +211,7 @@ class PassageSynthesizer:
             speaker_ids,
             seed=settings.seed,
             attempts=self._inference.attention_attempts,
-            log_floor=self._mel.log_floor_value,
+            log_floor=self._log_floor,
         )
         for passage, quality in zip(passages, attention, strict=True):
             if quality.fault:
@@ -252,10 +251,10 @@ class PassageSynthesizer:
             speaker=self._speakers[speaker].name,
             wav=np.zeros(0, dtype=np.float32),
             sample_rate=self._mel.sample_rate,
-            frame_s=self._mel.frame_s,
+            frame_s=self._frame_s,
             phone_names=(SILENCE,) * (n_frames > 0),
             durations=np.array([n_frames] * (n_frames > 0), dtype=np.int64),
-            mel=np.full((self._mel.n_mels, n_frames), self._mel.log_floor_value, dtype=np.float32),
+            mel=np.full((self._mel.n_mels, n_frames), self._log_floor, dtype=np.float32),
             f0=zeros,
             energy=zeros,
         )

@@ -70,9 +70,8 @@ def contour_of(spec: str) -> PitchContour:
     low, high = CONTROL_RANGE
     for place, value in factors:
         if not low <= value <= high:
-            raise InputError(
-                f"{place}: factor {value:g}; expected a number from {low:g} to {high:g}"
-            )
+            limits = f"expected a number from {low:g} to {high:g}"
+            raise InputError(f"{place}: factor {value:g}; {limits}")
     return PitchContour(tuple(value for _, value in factors), spec)
 
 

@@ -100,6 +100,9 @@ class Synthesizer:
         self.config = config = with_overrides(self.model, overrides)
         # who speaks where no speaker is asked for; None: one of several must be named
         self.default_speaker = self.model.default_speaker(config)
+        self._default_id: int | None = None
+        if self.default_speaker is not None:
+            self._default_id = find_speaker(self.default_speaker, self.speakers)
         self._passages = PassageSynthesizer(self.model, config, self._opened_vocoder, self._device)
         self._hop_length = self.model.mel.hop_length
         asked, known_phones = config.inference, self.model.assets.known_phones
@@ -113,8 +116,7 @@ class Synthesizer:
         self._reader = reader.using(self._lexicon, self.speakers[0].language)
         # what the front end lacks is an error of the first text; phones are spoken without it
         with suppress(InputError):
-            speaker = self.default_speaker or self.speakers[0].name
-            reader.load(self.speakers[find_speaker(speaker, self.speakers)].language)
+            reader.load(self.speakers[self._default_id or 0].language)
 
     @overload
     def __call__(self, text: Text, settings: Given = None, **changes: Any) -> Speech: ...  # noqa: ANN401
@@ -251,11 +253,12 @@ class Synthesizer:
 
     def speaker_id(self, name: str | None) -> int:
         """Finds the id of a speaker, None: the default; an InputError if there is none."""
-        name = self.default_speaker if name is None else name
-        if name is None:
+        if name is not None:
+            return find_speaker(name, self.speakers)
+        if self._default_id is None:
             known = f"known: {', '.join(speaker.name for speaker in self.speakers)}"
             raise InputError(f"the model has {len(self.speakers)} speakers; choose one ({known})")
-        return find_speaker(name, self.speakers)
+        return self._default_id
 
     def checked(self, settings: Given = None, **changes: Any) -> Settings:  # noqa: ANN401
         """Checks settings without a text."""

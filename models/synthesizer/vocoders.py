@@ -170,9 +170,8 @@ class ResamplingVocoder(nn.Module):
         lengths = self.convert.lengths(mel_lengths)
         wavs = self.vocoder.infer(self.convert(mel, mel_lengths), lengths, seed=seed).cpu().numpy()
         result = torch.zeros(B, T * self.source.hop_length)
-        for item, (n_frames, n_converted) in enumerate(
-            zip(mel_lengths.tolist(), lengths.tolist(), strict=True)
-        ):
+        frames = zip(mel_lengths.tolist(), lengths.tolist(), strict=True)
+        for item, (n_frames, n_converted) in enumerate(frames):
             converted_wav = wavs[item, : n_converted * self.target.hop_length]
             n_samples = n_frames * self.source.hop_length
             pieces = list(self._resampled([converted_wav], n_samples))
@@ -197,9 +196,8 @@ class ResamplingVocoder(nn.Module):
         """Resamples pieces of a wav; cuts or pads the result to `n_samples`."""
         import soxr  # here: most vocoders need none
 
-        resampler = soxr.ResampleStream(
-            self.target.sample_rate, self.source.sample_rate, 1, dtype="float32"
-        )
+        rates = self.target.sample_rate, self.source.sample_rate
+        resampler = soxr.ResampleStream(*rates, 1, dtype="float32")
         for piece in pieces:
             made = resampler.resample_chunk(piece)[:n_samples]
             n_samples -= len(made)

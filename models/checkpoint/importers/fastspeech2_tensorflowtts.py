@@ -187,9 +187,8 @@ def _read_hdf5(path: Path) -> dict[str, Tensor]:
     try:
         import h5py  # not at the top: few models need it
     except ImportError as error:
-        raise InputError(
-            f"{path}: reading it needs h5py: pip install -e '.[tensorflowtts]'"
-        ) from error
+        remedy = "pip install -e '.[tensorflowtts]'"
+        raise InputError(f"{path}: reading it needs h5py: {remedy}") from error
     arrays: dict[str, Tensor] = {}
 
     def collect(name: str, item: object) -> None:

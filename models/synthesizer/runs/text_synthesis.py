@@ -70,9 +70,7 @@ def read_input_texts(path: Path, *, strict: bool = False) -> list[InputText]:
         source = read_text(path)
         return [InputText(source, path.name, ssml=Ssml(source, strict))]
     lines = enumerate(read_text(path).split("\n"), start=1)
-    rows = {
-        f"{path.name}, line {n}": line for n, text in lines if (line := text.strip("\r\n \v\f"))
-    }
+    rows = {f"{path.name}, line {n}": line for n, row in lines if (line := row.strip("\r\n \v\f"))}
     if path.suffix.lower() == ".tsv":
         return _parse_table(path, rows)
     texts = [InputText(line.strip(), place) for place, line in rows.items() if line.strip()]
