@@ -27,7 +27,7 @@ def network_of(sizes):
     return PlainHiFiGAN(GeneratorConfig(**sizes), N_MELS)
 
 
-def random_generator(sizes, seed=0):
+def random_generator(sizes=SIZES, seed=0):
     """A state dict with weight normalisation under its old names."""
     torch.manual_seed(seed)
     state = {}
