@@ -35,7 +35,6 @@ def test_a_moved_experiment_loads_without_its_training_data(trained, experiment)
         model = load_model(experiment)
     finally:
         hidden.with_name("gone").rename(hidden)
-
     assert torch.equal(mel_of(model), before)
     assert model.step == 4
     assert model.mel == PREPROCESS.mel
@@ -51,7 +50,6 @@ def test_a_checkpoint_and_a_published_folder_load_as_well(experiment, tmp_path):
     shutil.copy(checkpoint / "model.safetensors", published)
     for path in experiment.glob("*.json"):
         shutil.copy(path, published)
-
     assert load_model(checkpoint).step == 2
     assert load_model(published).step is None
     assert load_model(published / "model.safetensors").folder == published
@@ -81,7 +79,9 @@ def test_a_mel_that_the_config_does_not_have_is_refused_also_without_a_manifest(
         load_model(experiment)
 
 
-def test_an_edited_config_is_used_with_a_notice(experiment, caplog):
+def test_an_edited_config_is_used_with_a_notice_and_overrides_are_checked(experiment, caplog):
+    with pytest.raises(InputError, match=r"inference\.ema is false, but train.ema_decay is 0"):
+        load_model(experiment, overrides=["inference.ema=false"])
     edit_config(experiment, inference={"sentence_pause_s": 0.5})
     with caplog.at_level(logging.INFO):
         assert load_model(experiment).config.inference.sentence_pause_s == 0.5
@@ -97,19 +97,12 @@ def test_an_experiment_without_a_manifest_loads_but_one_without_any_checksum_is_
         load_model(experiment)
 
 
-def test_a_damaged_config_is_named_with_what_to_do(experiment):
-    (experiment / "config.json").write_text('{"task": "tts"')
-    with pytest.raises(InputError, match=r"config\.json: line 1 .*; correct the file$"):
-        load_model(experiment)
-
-
 def test_a_checkpoint_is_found_from_inside_and_through_a_link(experiment, tmp_path, monkeypatch):
     folder = experiment / "checkpoints"
     best = tmp_path / "best"
     best.symlink_to(step_folder(folder, 2))
     assert (load_model(best).step, load_model(best).home) == (2, experiment)
     assert (load_model(folder).step, load_model(folder).home) == (4, experiment)
-
     for inside in (folder, step_folder(folder, 4)):
         monkeypatch.chdir(inside)
         assert load_model(".").step == 4
@@ -121,7 +114,6 @@ def test_settings_of_another_project_in_our_experiment_are_ignored(experiment, m
     (experiment / "args.json").write_text('{"model_type": "FastSpeech2"}')
     folder = experiment / "checkpoints"
     monkeypatch.chdir(step_folder(folder, 4))
-
     for path in (experiment, folder, step_folder(folder, 4), Path()):
         assert load_model(path).assets.stats.speakers.keys() == {"anna"}
 
@@ -129,7 +121,6 @@ def test_settings_of_another_project_in_our_experiment_are_ignored(experiment, m
 def test_the_newest_whole_checkpoint_is_loaded(experiment):
     newest = step_folder(experiment / "checkpoints", 4) / "model.safetensors"
     newest.write_bytes(newest.read_bytes()[:-1])
-
     assert load_model(experiment).step == 2
     with pytest.raises(InputError, match=r"model\.safetensors has changed since it was written"):
         load_model(newest.parent)
@@ -152,7 +143,6 @@ def test_the_average_is_loaded_unless_a_key_asks_for_the_raw_weights(averaged, c
     assert torch.equal(raw.stored("model")["phone_embedding.weight"], weight_of(raw))
     assert (usual.weights.name, raw.weights.name) == ("model.safetensors", RAW_WEIGHTS)
     assert f"inference.ema is false: {raw.weights}" in caplog.messages
-
     edit_config(averaged, inference={"ema": False})
     assert torch.equal(weight_of(load_model(averaged)), weight_of(raw))
     again = load_model(averaged, overrides=["inference.ema=true"])
@@ -171,11 +161,6 @@ def test_raw_weights_that_are_missing_or_damaged_are_an_error(averaged):
     assert load_model(averaged).step == 4
 
 
-def test_without_averaging_there_is_no_choice_of_weights(experiment):
-    with pytest.raises(InputError, match=r"inference\.ema is false, but train.ema_decay is 0"):
-        load_model(experiment, overrides=["inference.ema=false"])
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -184,24 +169,17 @@ def test_without_averaging_there_is_no_choice_of_weights(experiment):
         ("model", "neither an experiment nor"),
     ],
 )
-def test_a_pickle_is_refused_and_not_run(experiment, tmp_path, name, message):
+def test_a_pickle_and_a_huge_header_are_refused_and_not_run(experiment, tmp_path, name, message):
     marker = tmp_path / "marker"
     folder = step_folder(experiment / "checkpoints", 4)
     (folder / "manifest.json").unlink()
     (folder / name).write_bytes(pickle.dumps(Command(marker)))
-
     with pytest.raises(InputError, match=message):
         load_model(folder / name)
     assert not marker.exists()
-
-
-def test_a_huge_header_is_refused(experiment):
-    path = step_folder(experiment / "checkpoints", 4) / "model.safetensors"
-    path.write_bytes((2**60).to_bytes(8, "little") + b"{}")
-    (path.parent / "manifest.json").unlink()
-
+    (folder / "model.safetensors").write_bytes((2**60).to_bytes(8, "little") + b"{}")
     with pytest.raises(InputError, match="not a whole safetensors file"):
-        load_model(path.parent)
+        load_model(folder)
 
 
 @pytest.mark.parametrize(
@@ -221,16 +199,18 @@ def test_every_tensor_is_used_and_none_is_missing(experiment, change, message):
     tensors = load_file(path) | change
     save_file({name: tensor for name, tensor in tensors.items() if tensor is not None}, path)
     (path.parent / "manifest.json").unlink()
-
     with pytest.raises(InputError, match=message):
         load_model(path.parent)
 
 
-def test_a_folder_that_is_no_model_is_refused(tmp_path, experiment):
+def test_a_folder_that_is_no_model_or_has_no_whole_config_is_refused(tmp_path, experiment):
     with pytest.raises(InputError, match="neither an experiment nor a folder with"):
         load_model(tmp_path)
     with pytest.raises(InputError, match="no such file or folder"):
         load_model(tmp_path / "missing")
+    (experiment / "config.json").write_text('{"task": "tts"')
+    with pytest.raises(InputError, match=r"config\.json: line 1 .*; correct the file$"):
+        load_model(experiment)
     (experiment / "config.json").unlink()
     with pytest.raises(InputError, match=r"no config\.json"):
         load_model(experiment)
@@ -249,7 +229,6 @@ def test_the_config_comes_back_also_without_the_training_state(experiment):
     (step_folder(experiment / "checkpoints", 4) / "training_state.pt").unlink()
     plain = json.loads((experiment / "config.json").read_text())
     model = load_model(experiment)
-
     assert (model.step, model.config.train.max_steps) == (4, plain["train"]["max_steps"]) == (4, 4)
 
 
@@ -259,20 +238,16 @@ def test_half_precision_is_loaded_as_float32(experiment):
     save_file(halves, path)
     (path.parent / "manifest.json").unlink()
     state = load_model(path).network.state_dict()
-
     assert {t.dtype for t in state.values() if t.is_floating_point()} == {torch.float32}
     assert all(torch.equal(state[name], tensor.to(state[name])) for name, tensor in halves.items())
 
 
-def test_a_speaker_that_the_model_does_not_have_is_refused(experiment):
+def test_an_unknown_speaker_and_a_network_that_fits_no_memory_are_refused(experiment):
     assert load_model(experiment).default_speaker() == "anna"
     edit_config(experiment, inference={"speaker": "bob"})
     message = r"config\.json: the model has no speaker 'bob'.*; correct or remove its inference\.sp"
     with pytest.raises(InputError, match=message):
         load_model(experiment).default_speaker()
-
-
-def test_a_network_that_fits_no_memory_is_refused(experiment):
     edit_config(experiment, model={"transformer": {"conv_filter_size": 10**15}})
     with pytest.raises(InputError, match=r"config\.json: its network cannot be built: "):
         load_model(experiment)
