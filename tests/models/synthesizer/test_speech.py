@@ -145,10 +145,8 @@ def test_pieces_are_those_of_the_whole_cut_at_full_scale():
 
 
 def joined(*clauses: Speech) -> Speech:
-    wavs = [
-        next(faded_pieces([clause.wav], len(clause.wav), clause.sample_rate)) for clause in clauses
-    ]
-    return join(clauses, wavs)
+    faded = (faded_pieces([clause.wav], len(clause.wav), RATE) for clause in clauses)
+    return join(clauses, [next(pieces) for pieces in faded])
 
 
 def part(phones: str, durations: list[int], level: float = 0.5) -> Speech:
@@ -207,8 +205,8 @@ def test_loud_speech_is_scaled_down_as_a_whole():
 
 @pytest.mark.parametrize("edges", [[], [3], [5], [1, 2, 6, 7], [4, 8]])
 def test_the_end_of_a_wav_fades_linearly_whole_or_in_pieces(edges):
-    wav = np.full(8, 2.0, dtype=np.float32)
-    ended = np.concatenate([*faded_out(np.split(wav, edges), 5)])
+    pieces = np.split(np.full(8, 2.0, dtype=np.float32), edges)
+    ended = np.concatenate([*faded_out(pieces, 5)])
     assert ended.dtype == np.float32
     assert ended.tolist() == [2, 2, 2, 2, 1.5, 1, 0.5, 0]
 

@@ -8,7 +8,6 @@ import torch
 
 from config.schema import InferenceConfig
 from models.base.assets import Assets
-from models.checkpoint import loading as checkpoint
 from models.synthesizer.vocoders import ResamplingVocoder, check_mel_contract, open_vocoder
 from models.vocoder.freevgl import FreeVGL
 from models.vocoder.hifigan import HiFiGAN
@@ -49,9 +48,7 @@ def make_vocoder(folder: Path, mel: MelConfig = MEL, rates: tuple[int, ...] = (8
     return save_weights(write_model(folder, *of_model, preprocess=preprocess), folder)
 
 
-def test_without_a_name_there_is_the_bundled_vocoder_or_griffin_lim_for_another_mel(
-    tmp_path, monkeypatch, caplog
-):
+def test_the_default_is_the_bundled_vocoder_or_griffin_lim(tmp_path, monkeypatch, caplog):
     with caplog.at_level(logging.INFO):
         opened = open_vocoder(None, MelConfig())
         assert isinstance(opened.load(SETTINGS, "cpu"), FreeVGL)
@@ -69,9 +66,7 @@ def test_without_a_name_there_is_the_bundled_vocoder_or_griffin_lim_for_another_
     assert asked.iterations == 4
 
 
-def test_a_vocoder_of_the_same_mel_speaks_silently_in_the_precision_of_the_settings(
-    tmp_path, caplog
-):
+def test_a_vocoder_of_the_same_mel_logs_nothing_and_has_the_precision_asked_for(tmp_path, caplog):
     opened = open_vocoder(make_vocoder(tmp_path / "v"), MEL)
     with caplog.at_level(logging.INFO):
         vocoder = opened.load(SETTINGS, "cpu")
@@ -81,14 +76,6 @@ def test_a_vocoder_of_the_same_mel_speaks_silently_in_the_precision_of_the_setti
     half = opened.load(dataclasses.replace(SETTINGS, vocoder_precision="bf16"), "cpu")
     assert next(half.resblocks.parameters()).dtype == torch.bfloat16
     assert half.infer(torch.randn(1, 80, 5)).dtype == torch.float32
-
-
-def test_a_mismatch_is_found_before_the_weights_are_read(tmp_path, monkeypatch):
-    folder = make_vocoder(tmp_path / "v")
-    for name in ("read_tensors", "model_of"):
-        monkeypatch.setattr(checkpoint, name, None)
-    with pytest.raises(InputError, match="sample_rate 16000 and 22050"):
-        open_vocoder(folder, dataclasses.replace(MEL, sample_rate=16000))
 
 
 def test_a_vocoder_of_another_rate_speaks_when_it_is_resampled(tmp_path, caplog):
@@ -102,9 +89,7 @@ def test_a_vocoder_of_another_rate_speaks_when_it_is_resampled(tmp_path, caplog)
     assert "sample_rate 22050 and 16000, win_length 1024 and 800" in caplog.text
 
 
-def test_a_vocoder_of_the_same_mel_or_another_padding_is_accepted_and_that_is_said(
-    tmp_path, caplog
-):
+def test_a_vocoder_of_another_padding_is_accepted_and_that_is_logged(tmp_path, caplog):
     other = dataclasses.replace(MEL, padding="hifigan")
     with caplog.at_level(logging.INFO):
         check_mel_contract(MEL, MelConfig(), "v")
@@ -171,8 +156,7 @@ def test_a_tone_keeps_its_pitch_and_level_and_pieces_join_up_to_the_whole(target
     pieces = list(vocoder_of(target).generate(mel))
     whole = vocoder_of(target).infer(mel)
     expected = 0.5 * torch.sin(2 * math.pi * 440 * torch.arange(whole.shape[1]) / 22050)
-    middle = slice(2000, -2000)
-    assert (whole[0] - expected)[middle].abs().max() < 1e-3
+    assert (whole[0] - expected)[slice(2000, -2000)].abs().max() < 1e-3
     assert len(pieces) > 5
     assert (torch.cat(pieces, dim=1) - whole).abs().max() < 1e-6
     few = list(vocoder_of(target).generate(mel.split(30, dim=2), 50))
@@ -189,8 +173,7 @@ def test_the_sound_has_the_mel_that_was_given():
     target = OTHER_MELS[0]
     vocoder = ResamplingVocoder(GriffinLim(target, iterations=30), MEL, target)
     spoken = MelSpectrogram(MEL)(vocoder.infer(mel))
-    middle = slice(5, -5)
-    assert (spoken - mel)[:, :, middle].abs().mean() < 0.5
+    assert (spoken - mel)[:, :, slice(5, -5)].abs().mean() < 0.5
 
 
 def make_waveglow(folder: Path) -> Path:
@@ -202,9 +185,8 @@ def make_waveglow(folder: Path) -> Path:
 def test_options_of_the_vocoder_are_taken_from_the_settings_and_facts_of_the_sound(tmp_path):
     opened = open_vocoder(make_waveglow(tmp_path / "v"), MEL)
     mel = torch.randn(1, 80, 5)
-    settings = dataclasses.replace(
-        SETTINGS, vocoder_options={"sigma": 0.0, "denoiser_strength": 0.0}
-    )
+    none = {"sigma": 0.0, "denoiser_strength": 0.0}
+    settings = dataclasses.replace(SETTINGS, vocoder_options=none)
     default, silent = (opened.load(given, "cpu") for given in (SETTINGS, settings))
     assert default.config.sigma == 0.9
     assert (silent.config.sigma, silent.config.denoiser_strength) == (0.0, 0.0)
@@ -242,5 +224,5 @@ def test_the_seed_decides_the_noise_also_through_resampling(tmp_path, source):
     first, again, other = (vocoder.infer(mel, seed=seed) for seed in (1, 1, 2))
     assert torch.equal(first, again)
     assert (first - other).abs().max() > 0.1
-    pieces = torch.cat(list(vocoder.generate(mel, 4, seed=1)), dim=1)
-    assert (pieces - first).abs().max() < 1e-5
+    pieces = [*vocoder.generate(mel, 4, seed=1)]
+    assert (torch.cat(pieces, dim=1) - first).abs().max() < 1e-5

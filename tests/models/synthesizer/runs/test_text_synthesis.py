@@ -82,11 +82,14 @@ def test_a_table_has_columns_in_any_order_and_cells_may_be_empty(tmp_path, monke
     monkeypatch.setenv("HOME", str(tmp_path))
     assert read_input_texts(Path("~/t.tsv")) == [
         InputText("Good day.", "t.tsv, line 2", "anna", "one", "rows/a.txt", (0.0, 120.0)),
-        InputText(
-            'It\'s "quoted".', "t.tsv, line 4", pitch_file=f"{tmp_path / 'b.npy'}", pitch=(99.0,)
-        ),
+        InputText('It\'s "quoted".', "t.tsv, line 4", None, "", f"{tmp_path}/b.npy", (99.0,)),
         InputText("Bye.", "t.tsv, line 5", output="3-a_B.c"),
     ]
+
+
+NO_NAMES = ("../a", "/a", "a/b", "a\\b", ".", "..", ".wav", ".a", "-a", "é", "a:b", "$a", "a b")
+NO_NAMES += ("a" * 101,)
+NO_NAME = "^t.tsv, line 2: output .*; expected a file name of up"
 
 
 @pytest.mark.parametrize(
@@ -107,16 +110,7 @@ def test_a_table_has_columns_in_any_order_and_cells_may_be_empty(tmp_path, monke
         ("text\toutput\nHi.\ta\nHo.\tA\n", "line 3: output 'A' is that of t.tsv, line 2 too"),
         ("text\toutput\nHi.\ttext-0001\n", "line 2: output 'text-0001' is a name of stage 3's"),
         ("text\toutput\nHi.\tscores.wav\n", "line 2: output 'scores.wav' is a name of stage 3's"),
-        *(
-            (
-                f"text\toutput\nHi.\t{name}\n",
-                "^t.tsv, line 2: output .*; expected a file name of up",
-            )
-            for name in (
-                *("../a", "/a", "a/b", "a\\b", ".", "..", ".wav", ".a", "-a", "é", "a:b", "$a"),
-                *("a b", "a" * 101),
-            )
-        ),
+        *((f"text\toutput\nHi.\t{name}\n", NO_NAME) for name in NO_NAMES),
     ],
 )
 def test_faults_of_a_table_are_named(tmp_path, table, message):
@@ -142,7 +136,7 @@ class FakeSynthesizer:
     def __init__(self, config, *names: str) -> None:
         self.config = config
         self.speakers = tuple(Speaker(name, "en-us") for name in names)
-        self.default_speaker = names[0] if len(names) == 1 else None
+        self._default_id = 0 if len(names) == 1 else None
         self.weights = "of step 1000"
         self.calls: list[tuple[str, str, Settings]] = []
         self.pitches: list[tuple[float, ...] | None] = []
@@ -170,12 +164,11 @@ class FakeSynthesizer:
 
 
 def make_synthesis(tmp_path: Path, *speakers: str, save_plots: bool = False) -> TextSynthesis:
+    preprocess = PreprocessConfig(processed_dir=str(tmp_path / "data"))
     config = SimpleNamespace(
-        preprocess=PreprocessConfig(processed_dir=str(tmp_path / "data")),
-        inference=InferenceConfig(save_plots=save_plots),
+        preprocess=preprocess, inference=InferenceConfig(save_plots=save_plots)
     )
-    fake = FakeSynthesizer(config, *(speakers or ("one",)))
-    return TextSynthesis(fake, tmp_path / "out")
+    return TextSynthesis(FakeSynthesizer(config, *(speakers or ("one",))), tmp_path / "out")
 
 
 def prepare(tmp_path: Path, dataset: str = "Anna", **texts: str) -> None:
@@ -285,17 +278,14 @@ def test_the_default_speaker_speaks_texts_that_name_none(tmp_path):
     synthesis = make_synthesis(tmp_path, "one", "two")
     with pytest.raises(InputError, match=r"2 speakers; choose one \(known: one, two\)"):
         synthesise_texts(synthesis, plain(["Hi."]), Settings())
-    synthesis.synthesizer.default_speaker = "two"
-    texts = [InputText("Hi."), InputText("Hi.", speaker="one")]
-    synthesise_texts(synthesis, texts, Settings())
-    lines = lines_of(tmp_path / "out" / "single")
-    assert [line["speaker"] for line in lines] == ["two", "one"]
+    synthesis.synthesizer._default_id = 1
+    synthesise_texts(synthesis, [InputText("Hi."), InputText("Hi.", speaker="one")], Settings())
+    assert [line["speaker"] for line in lines_of(tmp_path / "out" / "single")] == ["two", "one"]
 
 
 def test_a_bad_text_is_listed_by_its_line_and_gets_its_number_when_it_is_corrected(tmp_path):
-    texts = [
-        InputText(t, f"t.txt, line {n}") for n, t in enumerate(["Good.", "unspeakable", "Better."])
-    ]
+    numbered = enumerate(["Good.", "unspeakable", "Better."])
+    texts = [InputText(text, f"t.txt, line {n}") for n, text in numbered]
     synthesis, folder = make_synthesis(tmp_path), tmp_path / "out" / "single"
     message = r"1 of 3 texts .*\n  text-0002: t.txt, line 1: .* nothing to speak"
     with pytest.raises(InputError, match=message):
@@ -312,7 +302,8 @@ def test_a_split_becomes_files_named_by_id_which_another_dataset_does_not_overwr
     assert names_in(tmp_path / "out") == ["a.wav", "metadata.jsonl"]
     synthesise_dataset(make_synthesis(tmp_path), "Anna", "test", Settings())
     assert names_in(tmp_path / "out") == ["a.wav", "b.wav", "metadata.jsonl"]
-    with pytest.raises(InputError, match="choose another --infer_output_dir"):
+    message = r"wav is of the dataset 'Anna'; the a of 'Bert' .*choose another --infer_output_dir"
+    with pytest.raises(InputError, match=message):
         synthesise_dataset(make_synthesis(tmp_path), "Bert", "test", Settings())
     lines = [(x["id"], x["text"], x["dataset"]) for x in lines_of(tmp_path / "out")]
     assert lines == [("a", "Aa.", "Anna"), ("b", "Bb.", "Anna")]
@@ -494,9 +485,8 @@ def test_transform_contour_and_fade_are_on_record(tmp_path):
 def test_a_contour_file_that_changed_is_heard_again_in_the_same_wav(tmp_path):
     synthesis = make_synthesis(tmp_path)
     contours = [PitchContour((1.0, end), "contour.txt") for end in (2.0, 2.0, 1.5)]
-    for transform, n_calls in zip(
-        [*contours, None, PitchTransform()], (1, 1, 2, 3, 3), strict=True
-    ):
+    transforms = *contours, None, PitchTransform()
+    for transform, n_calls in zip(transforms, (1, 1, 2, 3, 3), strict=True):
         synthesise_texts(synthesis, plain(["Hi."]), Settings(pitch_transform=transform))
         assert len(synthesis.synthesizer.calls) == n_calls
     # the last two have no contour, and a transform that changes nothing is none
@@ -534,9 +524,7 @@ PITCHED = InputText("Hi.", "t.tsv, line 3", pitch_file="p.txt", pitch=(0.0, 120.
         (PITCHED._replace(speaker="nobody"), {}, "the model has no speaker 'nobody'"),
     ],
 )
-def test_a_row_that_cannot_be_spoken_is_named_before_anything_is_written(
-    tmp_path, row, settings, message
-):
+def test_a_row_that_cannot_be_spoken_is_named_and_nothing_is_made(tmp_path, row, settings, message):
     synthesis, first = make_synthesis(tmp_path), InputText("Good.", "t.tsv, line 2")
     with pytest.raises(InputError, match=f"^t.tsv, line 3: {message}"):
         synthesise_texts(synthesis, [first, row], Settings(**settings))
@@ -559,9 +547,7 @@ def test_an_output_that_is_the_wav_of_another_text_is_kept_unless_overwritten(tm
     assert spoken_texts(synthesis) == ["Hi.", "Hi.", "Ho."]
 
 
-def test_a_dataset_prepared_for_another_voice_is_named_and_its_texts_are_read(
-    tmp_path, monkeypatch
-):
+def test_a_dataset_of_another_voice_is_named_and_its_texts_are_read(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     prepare(tmp_path, a="Aa.")
     made = PreprocessConfig(f0_max=500.0)
