@@ -42,8 +42,11 @@ from utils.files import read_json, read_jsonl
 
 GENERATOR = {
     **{"upsample_rates": [16, 16], "upsample_kernel_sizes": [32, 32]},
-    **{"upsample_initial_channel": 8},
-    **{"resblock_kernel_sizes": [3], "resblock_dilation_sizes": [[1]]},
+    **{
+        "upsample_initial_channel": 8,
+        "resblock_kernel_sizes": [3],
+        "resblock_dilation_sizes": [[1]],
+    },
 }
 
 
@@ -134,7 +137,7 @@ def test_mels_are_predicted_and_wavs_are_those_of_the_features(finished):
 def predict(model, features) -> np.ndarray:
     """The refined mel with the true prosody, alone and not in a batch."""
     output = model.network(
-        torch.tensor([model.vocabulary.ids(features.phones)]),
+        torch.tensor([model.assets.vocabulary.ids(features.phones)]),
         torch.tensor([len(features.phones)]),
         torch.tensor([0]),
         torch.from_numpy(features.durations)[None],
@@ -172,8 +175,7 @@ def test_the_splits_are_those_of_the_acoustic_model(place):
 
 def test_a_vocoder_can_be_trained_on_predicted_mels(finished):
     config = vocoder_config(finished)
-    data = load_data(config, collect_assets(config), ProcessRank(), torch.device("cpu"))
-    (batch,) = data.train
+    (batch,) = load_data(config, collect_assets(config), ProcessRank(), torch.device("cpu")).train
     assert sorted(batch.ids) == [id for id in IDS if not id.startswith("LJ002")]
     assert batch.wav.shape == (7, 32 * 256)
 
@@ -194,9 +196,8 @@ def test_with_another_padding_the_audio_is_shifted_to_the_mels(place):
 
 def test_other_weights_predict_the_mels_again(finished, caplog):
     before = store_of(finished).read(IDS[0])
-    other = write_voice(finished, "other", seed=1)
     with caplog.at_level(logging.INFO):
-        prepare(finished, other)
+        prepare(finished, write_voice(finished, "other", seed=1))
     assert "from_acoustic.weights was 'sha256" in " ".join(caplog.text.split())
     after = store_of(finished).read(IDS[0])
     assert np.abs(after.mel - before.mel).mean() > 0.1
@@ -215,8 +216,12 @@ def test_batches_hold_utterances_of_similar_length_up_to_a_number_of_frames(prep
         assert (len(group) + 1) * frames[after[0]] > limit
 
 
-def test_a_second_run_finds_nothing_to_do_but_another_name_of_the_model(finished, caplog):
+def test_a_second_run_changes_only_the_name_and_needs_the_flag(finished, caplog):
     report, renamed = finished / "data/vocoder/LJSpeech/report.json", finished / "ckpts/renamed"
+    before = store_of(finished).read(IDS[0]).mel
+    with pytest.raises(InputError, match="that the acoustic model voice predicted: give --from_ac"):
+        prepare_dataset(vocoder_config(finished), "LJSpeech", 1)
+    np.testing.assert_array_equal(store_of(finished).read(IDS[0]).mel, before)
     with caplog.at_level(logging.INFO):
         prepare(finished)
         assert "nothing to do" in caplog.text
@@ -234,13 +239,6 @@ def test_the_store_keeps_who_spoke_the_recordings_and_a_licence_that_changes(pla
         report.write_text(json.dumps({**read_json(report), "origin": origin}))
         prepare(place)
         assert read_json(place / "data/vocoder/LJSpeech/report.json")["origin"] == origin
-
-
-def test_predicted_mels_are_not_replaced_without_the_flag(finished):
-    before = store_of(finished).read(IDS[0]).mel
-    with pytest.raises(InputError, match="that the acoustic model voice predicted: give --from_ac"):
-        prepare_dataset(vocoder_config(finished), "LJSpeech", 1)
-    np.testing.assert_array_equal(store_of(finished).read(IDS[0]).mel, before)
 
 
 def test_finished_shards_are_kept_after_an_interruption(place, monkeypatch, caplog):
@@ -356,7 +354,6 @@ def test_names_of_one_speaker_and_of_that_of_the_model_may_differ(finished, capl
     expected = [store_of(finished).read(id).mel for id in IDS]
     shutil.rmtree(finished / "data/vocoder")
     rename_the_speaker(finished / "ckpts/voice")
-
     prepare(finished)
     notice = "voice speaks as Somebody for the utterances of LJSpeech"
     assert notice in " ".join(caplog.text.split())
@@ -368,7 +365,6 @@ def test_one_of_several_speakers_whom_the_model_does_not_know_is_refused(place, 
     rename_the_speaker(place / "ckpts/voice")
     store = FeatureStore(place / "data/LJSpeech")
     monkeypatch.setattr(store, "speakers", ("Somebody", *store.speakers[1:]))
-
     message = "the speaker of LJ001-0008, 'LJSpeech', is not among the speakers"
     with pytest.raises(InputError, match=message):
         VoiceData(load_model(place / "ckpts/voice"), store)
@@ -404,7 +400,7 @@ def test_a_model_that_needs_no_durations_predicts_from_the_frames_before(r, tmp_
         found, record = features.read(id), store.read(id)
         assert (record.mel.shape, record.start) == (found.mel.shape, found.start)
         assert len(record.wav) == 256 * found.mel.shape[1]
-        phones = torch.tensor([voice.vocabulary.ids(found.phones)])
+        phones = torch.tensor([voice.assets.vocabulary.ids(found.phones)])
         mel = torch.from_numpy(found.mel)[None]
         lengths = torch.tensor([phones.shape[1]]), torch.tensor([mel.shape[2]])
         contours = torch.from_numpy(found.f0)[None], torch.from_numpy(found.energy)[None]
