@@ -233,7 +233,7 @@ class Settings:
 
     @property
     def transform(self) -> PitchTransform | PitchContour | None:
-        """The transform of pitch as a record; an InputError if it is none."""
+        """The transform of pitch as a record; InputError if the setting is no transform."""
         given = self.pitch_transform
         if given is None or isinstance(given, PitchTransform | PitchContour):
             return given
