@@ -173,7 +173,7 @@ def test_a_voice_says_the_nearest_phones_of_those_it_was_not_trained_on(tmp_path
     make_voice(tmp_path)
     trained = sorted(set(arpabet_vocabulary().symbols) - {"OY0", "OY1", "OY2", "OY", "<?>"})
     write_json(tmp_path / "trained_phones.json", trained)
-    speech = Synthesizer(tmp_path)("A boy 😀?")
+    speech = Synthesizer(tmp_path, "griffin_lim")("A boy 😀?")
     assert " ".join(speech.phone_names) == "<sil> AH0 B AO1 IH0 <.>"
     assert [word.text for word in speech.words] == ["A", "boy"]
     assert "signs that are not spoken: 😀" in caplog.text
@@ -201,7 +201,7 @@ def test_a_question_ends_higher_in_a_voice_that_was_not_trained_on_any(tmp_path)
         names = set(arpabet_vocabulary().symbols) - ({"<?>"} if not trained else set())
         write_json(tmp_path / "trained_phones.json", sorted(names))
         overrides = [] if rise is None else [f"inference.question_rise={rise}"]
-        synthesizer = Synthesizer(tmp_path, overrides=overrides)
+        synthesizer = Synthesizer(tmp_path, "griffin_lim", overrides=overrides)
         for text in ("Are you ready?", "Are you ready.", "Where are you?", "Where are you."):
             speech = synthesizer(text)
             last = int(speech.durations[:-2].sum())  # frames before the last vowel
@@ -249,7 +249,7 @@ def test_mel_curves_and_wav_have_the_length_of_the_durations(long_speech):
 
 
 def test_what_is_heard_does_not_depend_on_the_batches(every_voice):
-    text = "The first of 42 was printed. Was it? Dr. Smith, who saw it, said so! The end."
+    text = "It was 42. Was it? So she, who saw it, said! The end."
     together = every_voice(text)
     for batch_size in (1, 8):
         alone = changed(every_voice, f"inference.batch_size={batch_size}")(text)
@@ -680,8 +680,9 @@ def test_a_moved_experiment_keeps_its_lexicon_and_an_override_replaces_it(tmp_pa
     (folder / "lexicon.txt").write_text("hello  B UW1\n")
     (tmp_path / "other.txt").write_text("hello  M OW1\n")
     other = f"preprocess.text.lexicon_path={tmp_path / 'other.txt'}"
-    assert Synthesizer(folder)("Hello.").phone_names[1:3] == ("B", "UW1")
-    assert Synthesizer(folder, overrides=[other])("Hello.").phone_names[1:3] == ("M", "OW1")
+    for overrides, phones in (([], ("B", "UW1")), ([other], ("M", "OW1"))):
+        moved = Synthesizer(folder, "griffin_lim", overrides=overrides)
+        assert moved("Hello.").phone_names[1:3] == phones
 
 
 def test_what_is_no_text_no_settings_or_no_model_is_refused(voice):

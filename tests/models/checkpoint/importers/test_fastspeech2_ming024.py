@@ -52,8 +52,8 @@ def write(root, tensors, place=".", preprocess=PREPROCESS, model=MODEL, stats=ST
     """A model with an older checkpoint and another file; the folder of the weights is `place`."""
     # the numbers of an optimizer, among them a learning rate of NumPy's
     optimizer = {"state": {0: {"step": 5}}, "param_groups": [{"lr": np.float64(1e-3)}]}
-    zero = torch.zeros(())
-    others = {n: t if "position" in n else zero.expand(t.shape) for n, t in tensors.items()}
+    others = {name: tensor.new_zeros(()).expand(tensor.shape) for name, tensor in tensors.items()}
+    others |= {name: tensor for name, tensor in tensors.items() if "position" in name}
     (root / place).mkdir(parents=True, exist_ok=True)
     for name, content in (("100000", others), ("900000", tensors), ("best", others)):
         torch.save({"model": content, "optimizer": optimizer}, root / place / f"{name}.pth.tar")
