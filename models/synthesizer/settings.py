@@ -75,6 +75,23 @@ def contour_of(spec: str) -> PitchContour:
     return PitchContour(tuple(value for _, value in factors), spec)
 
 
+def transform_of(given: Transform | None) -> PitchTransform | PitchContour | None:
+    """Turns a transform of pitch in any of its forms into a record."""
+    if given is None or isinstance(given, PitchTransform | PitchContour):
+        return given
+    if isinstance(given, str) and given in _NAMED:
+        return _NAMED[given]
+    custom = cast("TransformFunction", given)
+    try:
+        signature(custom).bind("hz", "lengths")
+    except (TypeError, ValueError):  # no function, or one of other arguments
+        raise InputError(
+            f"pitch_transform is {given!r}; expected 'flatten', 'invert', a PitchTransform such as"
+            " PitchTransform(amplify=1.5), a PitchContour, or a function of Hz and lengths"
+        ) from None
+    return PitchTransform(custom=custom)
+
+
 def read_pitch(path: Path) -> tuple[float, ...]:
     """Reads one value per phone, Hz, 0 = unvoiced.
 
@@ -180,10 +197,11 @@ class Settings:
         names = [field.name for field in fields(cls)]
         for name in values:
             if name not in names:
+                listed = ", ".join(names)
                 meant = nearest(name, names)
                 if name == "pace":  # as of the command line
                     meant = "; did you mean duration_control, which is 1 / pace?"
-                raise InputError(f"no setting {name!r}{meant} (known: {', '.join(names)})")
+                raise InputError(f"no setting {name!r}{meant} (known: {listed})")
         return cls(**values)
 
     def checked(self, model: str, controls: Collection[Control]) -> "Settings":
@@ -195,7 +213,7 @@ class Settings:
             InputError: If a value has another type or is out of range, a transform and given pitch
                 come together, or the model lacks a control that is asked for.
         """
-        transform = self.transform
+        transform = transform_of(self.pitch_transform)
         if isinstance(transform, PitchTransform) and abs(transform.shift_hz) > MAX_SHIFT_HZ:
             raise InputError(
                 f"pitch_transform shifts by {transform.shift_hz:g} Hz; expected"
@@ -233,21 +251,8 @@ class Settings:
 
     @property
     def transform(self) -> PitchTransform | PitchContour | None:
-        """The transform of pitch as a record; InputError if the setting is no transform."""
-        given = self.pitch_transform
-        if given is None or isinstance(given, PitchTransform | PitchContour):
-            return given
-        if isinstance(given, str) and given in _NAMED:
-            return _NAMED[given]
-        custom = cast("TransformFunction", given)
-        try:
-            signature(custom).bind("hz", "lengths")
-        except (TypeError, ValueError):  # no function, or one of other arguments
-            raise InputError(
-                f"pitch_transform is {given!r}; expected 'flatten', 'invert', a PitchTransform such"
-                " as PitchTransform(amplify=1.5), a PitchContour, or a function of Hz and lengths"
-            ) from None
-        return PitchTransform(custom=custom)
+        """The transform of pitch as a record."""
+        return transform_of(self.pitch_transform)
 
     @property
     def changes_pitch(self) -> bool:
@@ -268,8 +273,9 @@ class Settings:
         del values["speaker"], values["lexicon"], values["pitch"]
         if isinstance(self.transform, PitchContour):
             return values | {"pitch_transform": {"custom": self.transform.name}}
+        plain = vars(_UNCHANGED)
         items = vars(self.transform or _UNCHANGED).items()
-        changes = {name: value for name, value in items if value != getattr(_UNCHANGED, name)}
+        changes = {name: value for name, value in items if value != plain[name]}
         return values | {"pitch_transform": changes}
 
 

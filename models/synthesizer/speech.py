@@ -112,29 +112,6 @@ class Speech:
         )
         WRITERS[format](path.parent, [speech])
 
-    def warn_if_untrained(self, slower: float) -> None:
-        """Warns of speech as of a model after few updates: without sound, or with hurried phones.
-
-        `slower` is the factor on durations that was asked for.
-        """
-        peak = float(np.abs(self.wav).max(initial=0.0))
-        if peak < AUDIBLE_PEAK:
-            get_logger(__name__).warning(
-                "almost no sound: the peak is %.5f of full scale; is the model trained, and does"
-                " the vocoder fit it?",
-                peak,
-            )
-        n_spoken = sum(name not in PAUSES for name in self.phone_names)
-        lasting = [name not in PAUSES or name == BLANK for name in self.phone_names]
-        seconds = float(self.durations[lasting].sum()) * self.frame_s
-        if n_spoken * slower > MAX_PHONES_PER_S * seconds:
-            get_logger(__name__).warning(
-                "%d phones in %.2f s: the model is hardly trained; train it longer, or choose a"
-                " later checkpoint",
-                n_spoken,
-                seconds,
-            )
-
     def _repr_html_(self) -> str:
         """Shows a player in a notebook."""
         import soundfile  # synthesis does not need it
@@ -333,6 +310,30 @@ def limiting_gain(peak: float) -> float:
     reduction_db = 20 * math.log10(peak / PEAK)
     get_logger(__name__).info("peak %.2f: scaled down by %.1f dB", peak, reduction_db)
     return PEAK / peak
+
+
+def warn_if_untrained(speech: Speech, slower: float) -> None:
+    """Warns of speech as of a model after few updates: without sound, or with hurried phones.
+
+    `slower` is the factor on durations that was asked for.
+    """
+    peak = float(np.abs(speech.wav).max(initial=0.0))
+    if peak < AUDIBLE_PEAK:
+        get_logger(__name__).warning(
+            "almost no sound: the peak is %.5f of full scale; is the model trained, and does the"
+            " vocoder fit it?",
+            peak,
+        )
+    n_spoken = sum(name not in PAUSES for name in speech.phone_names)
+    lasting = [name not in PAUSES or name == BLANK for name in speech.phone_names]
+    seconds = float(speech.durations[lasting].sum()) * speech.frame_s
+    if n_spoken * slower > MAX_PHONES_PER_S * seconds:
+        get_logger(__name__).warning(
+            "%d phones in %.2f s: the model is hardly trained; train it longer, or choose a later"
+            " checkpoint",
+            n_spoken,
+            seconds,
+        )
 
 
 def join(clauses: Sequence[Speech], wavs: Sequence[np.ndarray]) -> Speech:

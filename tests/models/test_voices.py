@@ -49,7 +49,10 @@ def test_a_voice_that_a_recipe_trained_has_the_licence_of_its_recordings(tmp_pat
     ("history", "licence"),
     [
         ({"licence": "mit", "recordings_licences": ["CC0"]}, "mit"),
-        ({"licence": "unknown", "recordings_licences": ['©"', "0"]}, '©", 0, of the recordings'),
+        (
+            {"licence": "unknown", "recordings_licences": ['©"', "CC0"]},
+            '©", CC0, of the recordings',
+        ),
         ({"licence": "unknown", "recordings_licences": []}, "unknown"),
         ({"licence": 3}, "unknown"),
         ({"step": 4}, "unknown"),  # of an earlier version

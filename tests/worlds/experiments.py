@@ -83,6 +83,6 @@ def average_weights(experiment: Path) -> Path:
 
 def mel_of(model: TrainedModel) -> Tensor:
     """Synthesises four phones with given durations."""
-    phones = torch.tensor([model.assets.vocabulary.ids(["<sil>", "AA1", "S", "<.>"])])
+    phones = torch.tensor([model.vocabulary.ids(["<sil>", "AA1", "S", "<.>"])])
     durations = torch.tensor([[2, 3, 1, 2]])
     return model.network.infer(phones, torch.tensor([4]), durations=durations).mel

@@ -31,8 +31,9 @@ MEL = {  # by the keys of NVIDIA's code
     "preprocess.f_min": "mel_fmin",
     "preprocess.f_max": "mel_fmax",
 }
-_SETUP = {ours: f"train_setup.{key}" for ours, key in MEL.items()}
-_SETUP |= {"preprocess.n_mels": "config.n_mel_channels"}
+_SETUP = {ours: f"train_setup.{key}" for ours, key in MEL.items()} | {
+    "preprocess.n_mels": "config.n_mel_channels"
+}
 
 
 def file_names(model: str) -> FileNames:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from models.base.assets import Speaker
 from models.checkpoint.foreign import ImportedModel, beside, named_part
+from models.checkpoint.importers import _amphion
 from models.checkpoint.importers import fastspeech2_ming024 as ming024
-from models.checkpoint.importers import hifigan_amphion as amphion
 from models.checkpoint.importers._tables import existing, required, value_at
 from models.checkpoint.tensors import named_tensors, read_weights
 from processors.dataset.statistics import SpeakerStats, Stat
@@ -15,7 +15,7 @@ from utils.errors import InputError
 from utils.files import read_json
 
 KIND = "FastSpeech 2 of Amphion (args.json, checkpoint/ and statistics.json)"
-FILES = amphion.FILES
+FILES = _amphion.FILES
 _REFUSED = {  # keys of `preprocess` by which the network computes other quantities
     "use_log_scale_pitch": "the logarithm of pitch",
     "use_log_scale_energy": "the logarithm of energy",
@@ -27,12 +27,12 @@ _FOLDERS = {"pitch": "pitches", "energy": "energys"}  # of the statistics, unles
 
 def recognises(weights: Path) -> bool:
     """Returns whether args.json belongs to FastSpeech 2."""
-    return str(amphion.args_of(weights).get("model_type")).lower() == "fastspeech2"
+    return str(_amphion.args_of(weights).get("model_type")).lower() == "fastspeech2"
 
 
 def read(weights: Path) -> ImportedModel:
     """Reads a checkpoint of an experiment."""
-    path, args = amphion.read_args(weights)
+    path, args = _amphion.read(weights)
     # with these settings, the output would be wrong
     for key, what in _REFUSED.items():
         if value_at(args, f"preprocess.{key}"):
@@ -48,7 +48,7 @@ def read(weights: Path) -> ImportedModel:
     praat = value_at(args, "preprocess.pitch_extractor") == "parselmouth"
     settings = {
         **required(args, {"preprocess.mel_padding": "preprocess.mel_extract_mode"}, path),
-        **amphion.mel_settings(args, path),
+        **_amphion.mel_settings(args, path),
         **existing(args, {key: key for key in ("preprocess.f0_min", "preprocess.f0_max")}),
         **ming024.model_settings(args.get("model"), path),
         "dataset": datasets,

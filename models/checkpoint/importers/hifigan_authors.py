@@ -30,8 +30,12 @@ FILES = FileNames(  # as training leaves it, or published under a name
     r"do_{number}",
 )
 GENERATOR_KEYS = (
-    *("resblock", "upsample_rates", "upsample_kernel_sizes", "upsample_initial_channel"),
-    *("resblock_kernel_sizes", "resblock_dilation_sizes"),
+    "resblock",
+    "upsample_rates",
+    "upsample_kernel_sizes",
+    "upsample_initial_channel",
+    "resblock_kernel_sizes",
+    "resblock_dilation_sizes",
 )
 _RESBLOCK = "model.generator.resblock"
 _SPECTRAL = {  # of torch.nn.utils.spectral_norm, and the names of parametrizations
@@ -56,8 +60,9 @@ def recognises(weights: Path) -> bool:
 def read(weights: Path) -> ImportedModel:
     """Reads the generator; discriminators are in the `do_` file of the same step, if any."""
     path = beside(weights, _CONFIG)
+    settings = required(read_values(path), _REQUIRED, path)
     return replace(
-        assemble(required(read_values(path), _REQUIRED, path), path, weights, "generator"),
+        assemble(settings, path, weights, "generator"),
         source=f"HiFi-GAN trained by its authors' implementation (jik876/hifi-gan), {weights.name}",
         step=FILES.number_in(weights),
         training_networks=partial(_discriminators, weights),

@@ -122,9 +122,12 @@ _FIXED = {  # of its code and its data
     "preprocess.aligner": "learned",
     "preprocess.text.phone_extractor": "espeak_characters",
 }
-# parts of the authors' networks, which their code can also build otherwise
-_PARTS = {f"decoder.{part}_block_type": "transformer" for part in ("down", "mid", "up")}
-_PARTS |= {"decoder.act_fn": "snakebeta"}
+_PARTS = {  # of the authors' networks, which their code can also build otherwise
+    "decoder.act_fn": "snakebeta",
+    "decoder.down_block_type": "transformer",
+    "decoder.mid_block_type": "transformer",
+    "decoder.up_block_type": "transformer",
+}
 
 
 class Record:

@@ -22,8 +22,9 @@ def make_speech(
     """Speech of a text of one sentence, with a constant wav, pitch and energy."""
     T = sum(durations)
     edges = np.cumsum([0, *durations]) * mel.frame_s
-    spans = ((text, float(edges[start]), float(edges[end])) for text, start, end in words)
-    timed = tuple(TimedWord(*span) for span in spans)
+    timed = tuple(
+        TimedWord(word.text, float(edges[word.start]), float(edges[word.end])) for word in words
+    )
     sentence = TimedSentence(text, timed[0].start_s, timed[-1].end_s) if timed else None
     return Speech(
         text=text,

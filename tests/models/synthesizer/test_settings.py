@@ -12,6 +12,7 @@ from models.synthesizer.settings import (
     Settings,
     contour_of,
     read_pitch,
+    transform_of,
 )
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
@@ -72,7 +73,7 @@ def identity(hz, lengths):
     ],
 )
 def test_a_transform_is_a_record_a_name_or_a_function(given, transform):
-    assert Settings(pitch_transform=given).transform == transform
+    assert transform_of(given) == transform
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from models.synthesizer.speech import (
     faded_out,
     faded_pieces,
     join,
+    warn_if_untrained,
 )
 from modules.mel import MelConfig
 from processors.records import SpokenText, TimedPhone, TimedWord, Word
@@ -145,8 +146,10 @@ def test_pieces_are_those_of_the_whole_cut_at_full_scale():
 
 
 def joined(*clauses: Speech) -> Speech:
-    faded = (faded_pieces([clause.wav], len(clause.wav), RATE) for clause in clauses)
-    return join(clauses, [next(pieces) for pieces in faded])
+    wavs = [
+        next(faded_pieces([clause.wav], len(clause.wav), clause.sample_rate)) for clause in clauses
+    ]
+    return join(clauses, wavs)
 
 
 def part(phones: str, durations: list[int], level: float = 0.5) -> Speech:
@@ -205,8 +208,8 @@ def test_loud_speech_is_scaled_down_as_a_whole():
 
 @pytest.mark.parametrize("edges", [[], [3], [5], [1, 2, 6, 7], [4, 8]])
 def test_the_end_of_a_wav_fades_linearly_whole_or_in_pieces(edges):
-    pieces = np.split(np.full(8, 2.0, dtype=np.float32), edges)
-    ended = np.concatenate([*faded_out(pieces, 5)])
+    wav = np.full(8, 2.0, dtype=np.float32)
+    ended = np.concatenate([*faded_out(np.split(wav, edges), 5)])
     assert ended.dtype == np.float32
     assert ended.tolist() == [2, 2, 2, 2, 1.5, 1, 0.5, 0]
 
@@ -225,15 +228,15 @@ def test_a_wav_that_is_shorter_than_the_fade_fades_as_a_whole_with_a_warning(cap
 
 @pytest.mark.parametrize(("peak", "warned"), [(0.0, True), (0.009, True), (0.011, False)])
 def test_speech_that_is_hardly_audible_is_warned_of(caplog, peak, warned):
-    joined(part("<sil> AH", [2, 30], level=-peak)).warn_if_untrained(1.0)
+    warn_if_untrained(joined(part("<sil> AH", [2, 30], level=-peak)), 1.0)
     assert ("almost no sound" in caplog.text) == warned
 
 
 def test_phones_that_are_too_short_for_speech_are_warned_of(caplog):
     names = " ".join(["<sil>", *["AH"] * 9, "<.>"])
     rushed, fast = (joined(part(names, [50, n, *[0] * 8, 50])) for n in (20, 30))
-    fast.warn_if_untrained(1.0)
-    rushed.warn_if_untrained(0.5)  # as asked for: half of 0.4 s
+    warn_if_untrained(fast, 1.0)
+    warn_if_untrained(rushed, 0.5)  # as asked for: half of 0.4 s
     assert caplog.text == ""
-    rushed.warn_if_untrained(1.0)
+    warn_if_untrained(rushed, 1.0)
     assert "9 phones in 0.20 s: the model is hardly trained; train it longer" in caplog.text

@@ -95,7 +95,7 @@ def test_what_a_fastspeech_2_shares_with_a_flowspeech_is_copied(tmp_path, caplog
 
 def test_rows_of_phones_are_matched_by_symbol(every_trained, caplog):
     source = load_model(every_trained)
-    symbols = source.assets.vocabulary.symbols
+    symbols = source.vocabulary.symbols
     other = Vocabulary([symbols[0], "XX", *symbols[:1:-1]])
     task, assets = task_of(every_trained, vocabulary=other)
     fresh = {name: t.clone() for name, t in task.networks["model"].state_dict().items()}
@@ -117,7 +117,7 @@ def test_rows_of_phones_are_matched_by_symbol(every_trained, caplog):
 
 def test_phones_of_another_set_begin_as_the_nearest_ones(every_trained):
     source = load_model(every_trained)
-    symbols = source.assets.vocabulary.symbols
+    symbols = source.vocabulary.symbols
     other = Vocabulary([*symbols[:8], "ˈɑ", "z", "<_>"])
     task, assets = task_of(every_trained, vocabulary=other)
     transfer = initialise(task, assets, every_trained)

@@ -155,7 +155,7 @@ def test_the_published_piper_speaks_with_the_temperature_of_the_voice(opened, tm
     for noise_scale, temperature in ((None, 0.3), (2 * 0.667, 0.6)):
         config = piper.SynthesisConfig(speaker_id=1, noise_scale=noise_scale, normalize_audio=False)
         [chunk] = voice.synthesize("Hello, voice of a church!", config)
-        phones = ["<sil>", *phones_of(voice, opened.model.assets.vocabulary, chunk.phonemes)]
+        phones = ["<sil>", *phones_of(voice, opened.model.vocabulary, chunk.phonemes)]
         expected = wav_of(opened, phones, temperature=temperature).clip(-1, 1)
         np.testing.assert_allclose(chunk.audio_float_array, expected, rtol=0, atol=1e-3)
 

@@ -119,7 +119,7 @@ def test_the_published_sherpa_onnx_speaks(voice, exported):
     model = sherpa_onnx.OfflineTtsModelConfig(matcha=matcha, num_threads=1)
     tts = sherpa_onnx.OfflineTts(sherpa_onnx.OfflineTtsConfig(model=model))
     assert (tts.sample_rate, tts.num_speakers) == (22050, 2)
-    ids = torch.tensor([voice.model.assets.vocabulary.ids(SPOKEN)])
+    ids = torch.tensor([voice.model.vocabulary.ids(SPOKEN)])
     for speed in (1.0, 1.5):
         expected = voice.model.network.infer(
             ids,

@@ -65,13 +65,13 @@ def test_the_published_package_speaks_as_the_network(voice, synthesizer, length_
     chunks = list(voice.synthesize("Hello voice, thank you. The lazy dog?", settings))
     assert len(chunks) == 2
     for chunk in chunks:
-        symbols = ["<sil>", *phones_of(voice, opened.model.assets.vocabulary, chunk.phonemes)]
+        symbols = ["<sil>", *phones_of(voice, opened.model.vocabulary, chunk.phonemes)]
         expected = wav_of(opened, symbols, length_scale).clip(-1, 1)
         np.testing.assert_allclose(chunk.audio_float_array, expected, rtol=0, atol=1e-3)
 
 
 def test_phones_pauses_and_speakers_are_those_of_the_toolkit(voice, synthesizer, folder):
-    vocabulary = synthesizer.model.assets.vocabulary
+    vocabulary = synthesizer.model.vocabulary
     for text in ("Hello voice.", "The lazy dog, a large church?", "Thank you!"):
         [phonemes] = voice.phonemize(text)
         [[spoken]] = synthesizer._reader(text, "en-us")
@@ -87,6 +87,6 @@ def test_a_voice_of_arpabet_has_the_nearest_phones(tmp_path):
     export_piper(open_voice(home, vocoder), tmp_path / "out")
     arpabet = piper.PiperVoice.load(tmp_path / "out" / "en_US-arpabet-medium.onnx")
     [phonemes] = arpabet.phonemize("Hello, voice of a church!")
-    said = " ".join(phones_of(arpabet, load_model(home).assets.vocabulary, phonemes))
+    said = " ".join(phones_of(arpabet, load_model(home).vocabulary, phonemes))
     assert said == "HH AH0 L OW1 <,> V OY1 S AH0 V AH0 CH ER1 CH <!>"
     assert len(list(arpabet.synthesize("Hello."))) == 1

@@ -50,7 +50,7 @@ def export(synthesizer: Synthesizer, vocoder, folder: Path, **options) -> Path:
 
 def wav_of(opened, phones, duration: float = 1.0, **settings):
     """The sound of the networks by the second speaker, (S,)."""
-    ids = torch.tensor([opened.model.assets.vocabulary.ids(phones)])
+    ids = torch.tensor([opened.model.vocabulary.ids(phones)])
     mel = opened.model.network.infer(
         ids,
         torch.tensor([ids.shape[1]]),
