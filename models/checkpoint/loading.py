@@ -19,6 +19,7 @@ from models.checkpoint.foreign import Foreign, fetch
 from models.checkpoint.tensors import misfits, read_tensors
 from modules.layers.normalisation import adapt_weight_norm
 from modules.mel import MelConfig
+from processors.text.voice_phones import Vocabulary
 from utils.arrays import read_pickled
 from utils.config_tree import Tree, overridden, read_tree
 from utils.errors import InputError
@@ -86,6 +87,11 @@ class TrainedModel:
     def mel(self) -> MelConfig:
         """Definition of its mels."""
         return self.assets.mel
+
+    @property
+    def vocabulary(self) -> Vocabulary | None:
+        """Phone names in the order of their ids; None for a vocoder."""
+        return self.assets.vocabulary
 
     @property
     def speakers(self) -> tuple[Speaker, ...]:
@@ -171,8 +177,9 @@ def _of_an_experiment(path: Path, overrides: Sequence[str]) -> TrainedModel:
     home = next((home for home in _homes(folder) if (home / CONFIG).is_file()), None)
     if home is None:
         raise InputError(f"{folder}: no {CONFIG} next to {WEIGHTS} or in the experiment's folder")
-    tree, weights = read_tree(home / CONFIG), folder / WEIGHTS
+    tree = read_tree(home / CONFIG)
     config = config_of(tree)
+    weights = folder / WEIGHTS
     if not config_of(overridden(tree, overrides)).inference.ema:  # else a moving average, if any
         weights = folder / RAW_WEIGHTS
         if not weights.is_file():
