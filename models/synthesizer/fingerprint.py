@@ -26,8 +26,13 @@ from utils.files import sha256_of, source_digest, user_path
 _ROOT = Path(__file__).parents[2]
 # Folders whose code and data change the sound.
 _SOURCES = (
-    *("models/base", "models/synthesizer", "models/tts", "models/vocoder", "modules"),
-    *("processors/audio", "processors/text"),
+    "models/base",
+    "models/synthesizer",
+    "models/tts",
+    "models/vocoder",
+    "modules",
+    "processors/audio",
+    "processors/text",
 )
 
 

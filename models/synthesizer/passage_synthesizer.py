@@ -92,11 +92,12 @@ class PassageSynthesizer:
                     "this %s was trained on generated data (--synthetic): its speech is noise", name
                 )
         self._network = _for_inference(model.network, config, device)
-        self.controls: frozenset[Control] = self._network.controls
         self._aligns_by_attention = model_of(config).aligns_by_attention
         self._vocabulary = model.assets.required_vocabulary(model.home)
-        symbols, in_letters = self._vocabulary.symbols, config.preprocess.text.in_letters
-        self._voiced = frozenset(name for name in symbols if is_voiced(name, in_letters=in_letters))
+        in_letters = config.preprocess.text.in_letters
+        self._voiced = frozenset(
+            phone for phone in self._vocabulary.symbols if is_voiced(phone, in_letters=in_letters)
+        )
         self._range = RangeWarning(model.assets.stats, self._voiced)
         self.vocoder = vocoder.load(config.inference, str(device))
         self._speakers = model.speakers
@@ -104,6 +105,11 @@ class PassageSynthesizer:
         self._frame_s, self._log_floor = model.mel.frame_s, model.mel.log_floor_value
         self._inference = config.inference
         self._device = device
+
+    @property
+    def controls(self) -> frozenset[Control]:
+        """The controls that the network takes."""
+        return self._network.controls
 
     def pause_frames(self, slower: float) -> int:
         """Returns the frames of the pause between sentences; `slower` is a factor on durations."""

@@ -22,7 +22,14 @@ from models.checkpoint.loading import open_model
 from models.synthesizer.fingerprint import fingerprint, model_facts, with_overrides
 from models.synthesizer.passage_synthesizer import PassageSynthesizer
 from models.synthesizer.settings import Settings
-from models.synthesizer.speech import Clause, Speech, SpeechStream, faded_out, join
+from models.synthesizer.speech import (
+    Clause,
+    Speech,
+    SpeechStream,
+    faded_out,
+    join,
+    warn_if_untrained,
+)
 from models.synthesizer.vocoders import open_vocoder
 from models.voices import find_voice, licence_in
 from processors.audio.streams import synthetic_tag
@@ -92,7 +99,6 @@ class Synthesizer:
         self.model = open_model(place, overrides)
         self.model.require_task("tts", reference)
         self._opened_vocoder = open_vocoder(vocoder, self.model.mel, resample=resample)
-        self.vocoder_name = self._opened_vocoder.name  # path or Hub name, or that of a built-in one
         self.model.load(self._device)
         licence = licence_in(self.model.home / "history.json")
         self.tag = synthetic_tag(self.model.origin, licence) if tagged else ""
@@ -165,7 +171,7 @@ class Synthesizer:
                     bar.advance()
         speech = join(clauses, wavs)
         fastest = min((p.duration for passage in passages for p in passage.prosody), default=1)
-        speech.warn_if_untrained(settings.duration_control * min(1, fastest))
+        warn_if_untrained(speech, settings.duration_control * min(1, fastest))
         faded = np.concatenate([*faded_out([speech.wav], settings.fade_out * self._hop_length)])
         texts = tuple((clause.text, len(clause.words)) for clause in clauses)
         spoken = _written(text) or speech.text
@@ -266,6 +272,11 @@ class Synthesizer:
             raise InputError(f"settings are {settings!r}; expected Settings, or fields by name")
         given = vars(settings or Settings()) | changes
         return Settings.of(given).checked(self.model.config.model_type, self._passages.controls)
+
+    @property
+    def vocoder_name(self) -> str:
+        """Path or Hub name of the vocoder, or the name of a built-in one."""
+        return self._opened_vocoder.name
 
     @property
     def weight_bytes(self) -> int:

@@ -196,8 +196,9 @@ class ResamplingVocoder(nn.Module):
         """Resamples pieces of a wav; cuts or pads the result to `n_samples`."""
         import soxr  # here: most vocoders need none
 
-        rates = self.target.sample_rate, self.source.sample_rate
-        resampler = soxr.ResampleStream(*rates, 1, dtype="float32")
+        resampler = soxr.ResampleStream(
+            self.target.sample_rate, self.source.sample_rate, 1, dtype="float32"
+        )
         for piece in pieces:
             made = resampler.resample_chunk(piece)[:n_samples]
             n_samples -= len(made)

@@ -70,7 +70,9 @@ def read_input_texts(path: Path, *, strict: bool = False) -> list[InputText]:
         source = read_text(path)
         return [InputText(source, path.name, ssml=Ssml(source, strict))]
     lines = enumerate(read_text(path).split("\n"), start=1)
-    rows = {f"{path.name}, line {n}": line for n, row in lines if (line := row.strip("\r\n \v\f"))}
+    rows = {
+        f"{path.name}, line {n}": line for n, text in lines if (line := text.strip("\r\n \v\f"))
+    }
     if path.suffix.lower() == ".tsv":
         return _parse_table(path, rows)
     texts = [InputText(line.strip(), place) for place, line in rows.items() if line.strip()]
@@ -125,8 +127,14 @@ def _parse_row(folder: Path, place: str, columns: Sequence[str], line: str) -> I
         raise InputError(f"{place}: output {output!r} is a name of stage 3's own; choose another")
     with naming(place):
         pitch = read_pitch(folder / user_path(pitch_file)) if pitch_file else None
-    speaker = row.get("speaker") or None
-    return InputText(row["text"], place, speaker, name, pitch_file, pitch)
+    return InputText(
+        text=row["text"],
+        place=place,
+        speaker=row.get("speaker") or None,
+        output=name,
+        pitch_file=pitch_file,
+        pitch=pitch,
+    )
 
 
 class TextSynthesis(NamedTuple):
