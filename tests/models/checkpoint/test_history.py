@@ -13,8 +13,13 @@ from tests.models.training.small_tasks import write_voice_config
 from utils.errors import InputError
 from utils.files import write_json
 
-MADE = {"hours": {"mini": 0.5}, "initialised_from": "org/name@0123", "not_imported": ("a", "b")}
-FOUND = cards.History(**MADE, step=4, losses={"mel": 0.25})
+FOUND = cards.History(
+    hours={"mini": 0.5},
+    initialised_from="org/name@0123",
+    not_imported=("a", "b"),
+    step=4,
+    losses={"mel": 0.25},
+)
 
 HUB = "org/name@" + "0" * 40
 
@@ -76,7 +81,7 @@ def header_of(text):
     return ModelCard(text).data.to_dict()
 
 
-def test_the_header_is_what_the_hub_reads_and_generated_data_are_no_corpus(voice):
+def test_the_header_is_what_the_hub_reads(voice):
     assert header_of(cards.card_text(voice)) == {
         "license": "unknown",
         "recordings_license": ["public domain"],
@@ -92,9 +97,12 @@ def test_the_header_is_what_the_hub_reads_and_generated_data_are_no_corpus(voice
     assert header["base_model"] == "org/name"
     config = replace(voice.config, model_type='A: "b"\n---')  # nothing breaks the header
     assert header_of(cards.card_text(replace(voice, config=config)))["tags"][2] == 'a: "b"\n---'
-    generated = replace(voice.config, train=replace(voice.config.train, synthetic_utterances=4))
-    assert "datasets" not in header_of(cards.card_text(replace(voice, config=generated)))
-    assert cards.licences_of(generated, voice.history) == {}
+
+
+def test_a_model_of_generated_data_names_no_corpus(voice):
+    config = replace(voice.config, train=replace(voice.config.train, synthetic_utterances=4))
+    assert "datasets" not in header_of(cards.card_text(replace(voice, config=config)))
+    assert cards.licences_of(config, voice.history) == {}
 
 
 def test_the_table_says_what_it_was_made_of(voice):

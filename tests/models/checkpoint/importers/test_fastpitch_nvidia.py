@@ -174,7 +174,7 @@ def test_the_symbols_are_nvidias(tmp_path, n_symbols, setup, extractor, p_arpabe
     model = load_model(path)
     text = model.config.preprocess.text
     assert (text.phone_extractor, text.p_arpabet) == (extractor, p_arpabet)
-    assert model.assets.vocabulary == nvidia_vocabulary(extractor)
+    assert model.vocabulary == nvidia_vocabulary(extractor)
 
 
 def test_a_text_is_spoken_in_nvidias_symbols(tmp_path):
@@ -232,6 +232,16 @@ def test_training_starts_from_its_weights_but_not_from_another_energy(tmp_path, 
     assert set(transfer.new) == {"network aligner"} | different
 
 
+def test_the_newest_file_of_a_folder_is_used(tmp_path):
+    tensors = tensors_of(SMALL)
+    for epoch in (90, 100):
+        last = {**tensors, "proj.bias": tensors["proj.bias"] + epoch}
+        write_checkpoint(tmp_path / f"FastPitch_checkpoint_{epoch}.pt", last, SMALL)
+    expected = speak(tensors, SMALL, IDS).mel + 100
+    found = infer(load_model(tmp_path).network).mel[0]
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
+
+
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut", b"\x80 cut", b"text"])
 def test_files_of_other_kinds_are_left_to_other_importers(tmp_path, content):
     (tmp_path / "some.pt").write_bytes(content)
@@ -242,9 +252,11 @@ def test_files_of_other_kinds_are_left_to_other_importers(tmp_path, content):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"proj.weight": None}, r"missing: mel_linear\.weight"),
         ({"encoder.word_emb.weight": None}, r"tensor encoder\.word_emb\.weight is missing"),
         ({"formant_emb.weight": torch.ones(1)}, r"does not fit .*left over: formant\.embedding\.w"),
         ({"pitch_emb.weight": torch.ones(12, 3, 5)}, r"pitch\.embedding\.weight \(12, 3, 5\)"),
+        ({"proj.bias": torch.full((80,), torch.nan)}, r"infinity or NaN: mel_linear\.bias"),
         (
             {"pitch_std": torch.ones(1), "pitch_mean": None},
             r"\.pt: pitch_mean and pitch_std are \[1\.0\], exp",

@@ -121,7 +121,7 @@ def test_the_settings_and_bins_are_imported(tmp_path, tensors):
 
 def test_prosody_is_reported_in_hz_and_controls_are_factors_on_it(experiment, tensors):
     model = load_model(experiment)
-    ids = model.assets.vocabulary.ids(TEXTS["words"].split())
+    ids = model.vocabulary.ids(TEXTS["words"].split())
     expected = theirs.synthesise(tensors, ids)
     batch = torch.tensor([ids]), torch.tensor([len(ids)])
     out = model.network.infer(*batch)
@@ -180,6 +180,7 @@ def test_statistics_are_asked_for_by_their_place(tmp_path, tensors):
 SYMBOLS = "encoder.src_word_emb.weight"
 FAULTS = [  # changes of tensors, None removes one
     ({"gst.weight": torch.ones(1)}, r"does not fit .*args.json: left over: gst.weight$"),
+    ({"mel_linear.weight": None}, r"does not fit .*args.json: missing: mel_linear.weight$"),
     (
         {"encoder.layer_stack.1.slf_attn.w_ks.bias": None},
         r"missing: .*1.attention.qkv.bias; left over: .*1.attention.q.bias",
@@ -187,6 +188,10 @@ FAULTS = [  # changes of tensors, None removes one
     (
         {SYMBOLS: torch.zeros(90, theirs.HIDDEN)},
         r"src_word_emb.weight has 90 rows, .* 152 \(Amphion\) or of 361",
+    ),
+    (
+        {"mel_linear.weight": torch.zeros(100, theirs.HIDDEN)},
+        r"of another shape: mel_linear.weight \(100, 16\) instead of \(80, 16\)$",
     ),
     ({"encoder.position_enc": torch.ones(5)}, r"left over: encoder.positions"),  # not a table
     ({SYMBOLS: torch.tensor(1.0)}, r"src_word_emb.weight is of the shape \(\)"),
@@ -199,6 +204,14 @@ FAULTS = [  # changes of tensors, None removes one
         r"missing: .*0.attention.qkv.weight; left over: .*0.attention.q.weight",
     ),
     ({"speaker_emb.weight": torch.ones(1, 7)}, r"left over: speaker_embedding.weight"),
+    (
+        {"mel_linear.bias": torch.ones(80, dtype=torch.int32)},
+        r"of another type: mel_linear.bias torch.int32 instead of torch.float32$",
+    ),
+    (
+        {"mel_linear.bias": torch.full((80,), torch.nan)},
+        r"does not fit .*args.json: with infinity or NaN: mel_linear.bias$",
+    ),
     (  # an impossible logarithm
         {"variance_adaptor.pitch_bins": torch.full((theirs.SMALL.n_bins - 1,), torch.nan)},
         r"infinity or NaN: pitch.edges$",

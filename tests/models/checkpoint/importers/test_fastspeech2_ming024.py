@@ -32,7 +32,8 @@ PREPROCESS = {
     "dataset": "LJSpeech",
     "path": {
         **{"corpus_path": "/elsewhere/LJSpeech-1.1", "raw_path": "./raw_data/LJSpeech"},
-        **{"lexicon_path": "lexicon/a.txt", "preprocessed_path": "./preprocessed_data/LJSpeech"},
+        "lexicon_path": "lexicon/librispeech-lexicon.txt",
+        "preprocessed_path": "./preprocessed_data/LJSpeech",
     },
     "preprocessing": {
         "val_size": 512,
@@ -94,7 +95,7 @@ def test_the_newest_checkpoint_gives_the_originals_numbers(tmp_path, tensors, pl
     model = load_model(write(tmp_path, tensors, place) / place)
     check(model, tensors)
     assert model.step == 900000
-    assert model.assets.vocabulary.ids(["AA1", "<sp>", "<spn>", "<sil>"]) == [66, 357, 358, 359]
+    assert model.vocabulary.ids(["AA1", "<sp>", "<spn>", "<sil>"]) == [66, 357, 358, 359]
 
 
 def test_one_checkpoint_can_be_named_also_from_inside(tmp_path, tensors, monkeypatch):
@@ -124,7 +125,7 @@ def test_a_band_without_an_upper_edge_ends_at_half_the_rate(tmp_path, light):
 
 def test_energy_control_acts_on_energy_alone(trained):
     model = load_model(trained)
-    ids = torch.tensor([model.assets.vocabulary.ids(TEXTS[0].split())])
+    ids = torch.tensor([model.vocabulary.ids(TEXTS[0].split())])
     lengths = torch.tensor([ids.shape[1]])
     plain = model.network.infer(ids, lengths)
     louder = model.network.infer(ids, lengths, energy_control=1.3)
@@ -155,7 +156,7 @@ def test_values_in_hz_with_logarithmic_bins(tmp_path):
     stats = STATS | {"pitch": [80.0, 400.0, 0, 1]}
     model = load_model(write(tmp_path, tensors, **settings, stats=stats))
     check(model, tensors)
-    ids = model.assets.vocabulary.ids(TEXTS[0].split())
+    ids = model.vocabulary.ids(TEXTS[0].split())
     out = model.network.infer(torch.tensor([ids]), torch.tensor([len(ids)]))
     expected = theirs.synthesise(tensors, ids).contours["pitch"][0]
     assert float(expected.std()) > 20  # several bins are met
@@ -225,7 +226,6 @@ def test_a_missing_file_is_named(tmp_path, light, name):
         load_model(tmp_path)
 
 
-FEW, TEXT = {"encoder_head": 2}, theirs.SIZES["transformer"] | {"encoder_head": "2"}
 FAULTS = [  # file, content, message
     ("stats.json", '{"pitch": [1, 2, 3]}', r"stats.json: pitch: mean, std, min and max are"),
     ("stats.json", '{"pitch": [1, 2, 3, 0]}', r"stats.json: pitch: .* std > 0"),
@@ -235,20 +235,20 @@ FAULTS = [  # file, content, message
     ("model.yaml", "max_seq_len: 9", r"model.yaml: model.transformer.encoder_layer, model.tr"),
     (
         "model.yaml",
-        MODEL | {"transformer": FEW},
-        r"encoder_layer, .*, model.transformer.encoder_hid",
+        MODEL | {"transformer": {"encoder_head": 2}},
+        r"model.yaml: model.transformer.encoder_layer, .*, model.transformer.encoder_hidden",
     ),
     (
         "model.yaml",
-        MODEL | {"transformer": TEXT},
-        r"model.yaml: .*encoder_head is \"2\", expected a w",
+        MODEL | {"transformer": theirs.SIZES["transformer"] | {"encoder_head": "2"}},
+        r"model.yaml: model.transformer.encoder_head is \"2\", expected a whole number",
     ),
     ("model.yaml", "# \xe9", r"model.yaml: not UTF-8 at byte 2; save it as UTF-8$"),
     ("preprocess.yaml", "dataset: a", r"preprocess.yaml: preprocessing.pitch.feature, .* is missi"),
     (
         "preprocess.yaml",
-        changed(("stft", "hop_length"), "a"),
-        r"yaml: preprocess\.hop_length is \"a\"",
+        changed(("stft", "hop_length"), "short"),
+        r"yaml: preprocess\.hop_length is \"short\"",
     ),
 ]
 
@@ -269,6 +269,32 @@ def test_a_file_that_is_none_of_its_kind_is_named(tmp_path, light):
     (root / "900000.pth.tar").write_bytes(b"nothing")
     with pytest.raises(InputError, match=r"900000.pth.tar: not a file of tensors"):
         load_model(root)
+
+
+def test_a_folder_with_a_checkpoint_below_it_is_none(tmp_path, tensors):
+    write(tmp_path / "LJSpeech", tensors)
+    message = r"^\S*: neither an experiment .*; of one in a folder below it"
+    with pytest.raises(InputError, match=message):
+        load_model(tmp_path)
+    check(load_model(tmp_path / "LJSpeech"), tensors)
+
+
+def test_several_models_without_a_step_in_their_names_are_an_error(tmp_path, tensors):
+    root = write(tmp_path, tensors)
+    (root / "100000.pth.tar").unlink()
+    (root / "900000.pth.tar").rename(root / "last.pth.tar")
+    with pytest.raises(InputError, match=r"several models in it \(best.pth.tar, last.pth.tar\); g"):
+        load_model(root)
+    check(load_model(root / "last.pth.tar"), tensors)
+
+
+def test_the_words_of_its_speech_cover_the_audio(trained):
+    voice = Synthesizer(trained, overrides=["inference.griffin_lim_iterations=2"])
+    speech = voice("Hello, my world!")
+    assert " ".join(speech.phone_names) == "HH AH0 L OW1 <sp> M AY1 W ER1 L D"
+    assert [word.text for word in speech.words] == ["Hello", "my", "world"]
+    assert speech.words[0].start_s == 0
+    assert speech.words[-1].end_s == pytest.approx(speech.seconds)
 
 
 def test_a_voice_of_another_language_says_what_it_cannot_read(tmp_path, light):

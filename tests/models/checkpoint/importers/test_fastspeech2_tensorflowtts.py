@@ -57,23 +57,26 @@ def test_every_name_of_a_checkpoint_has_another_place(arrays):
     assert translated_name("gst/tf_fast_speech2/gst/kernel:0") == "gst/tf_fast_speech2/gst/kernel:0"
 
 
+SYMBOLS = "embeddings/charactor_embeddings/weight:0"
+
+
 def test_other_symbols_are_refused(tmp_path, arrays):
     with pytest.raises(InputError, match="has 100 symbols, expected the 149 of tensorflowtts_engl"):
         load_model(original.write(tmp_path, {**arrays, SYMBOLS: arrays[SYMBOLS][:100]}).parent)
 
 
-SYMBOLS, LAYER = "embeddings/charactor_embeddings/weight:0", "encoder/layer_._{}/{}:0"
 FAULTS = [
     ({"decoder/speaker_fc/bias:0": ONES}, "left over: decoder/tf_fast_speech2/decoder/speaker_fc"),
+    ({"decoder/project_compatible_decoder/bias:0": ONES}, "left over: decoder/tf_fast_speech2"),
     ({"vocoder/kernel:0": ONES}, "left over: vocoder/tf_fast_speech2/vocoder"),
     ({"mel_before/kernel:0": None}, "mel_linear.weight is missing"),
     (
-        {LAYER.format(1, "attention/self/key/kernel"): None},
+        {"encoder/layer_._1/attention/self/key/kernel:0": None},
         "missing: encoder.layers.1.attention.qkv",
     ),
     ({"f0_embeddings/bias:0": None}, "pitch.embedding.bias"),
     ({"f0_embeddings/kernel:0": None}, "pitch.embedding.weight is missing"),
-    ({LAYER.format(0, "intermediate/conv1d_1/kernel"): None}, "conv_1.weight is missing"),
+    ({"encoder/layer_._0/intermediate/conv1d_1/kernel:0": None}, "conv_1.weight is missing"),
     ({"mel_before/kernel:0": np.array(1, "f4")}, r"mel_linear.weight is of the shape \(\)"),
     ({SYMBOLS: np.array(1, "f4")}, r"phone_embedding.weight is of the shape \(\)"),
     ({"mel_before/bias:0": np.full(10, np.nan, "f4")}, "NaN"),

@@ -165,6 +165,13 @@ def test_another_generator_and_one_that_is_a_part_are_left_to_others(tmp_path, b
     assert find(root) is None
 
 
+def test_weights_of_other_shapes_are_refused_and_never_left_random(tmp_path):
+    more = {"resblock_kernel_sizes": [3, 5, 7], "resblock_dilation_sizes": 3 * [[1, 2, 4]]}
+    root = accelerate_experiment(tmp_path, random_generator(SIZES | more))
+    with pytest.raises(InputError, match=r"json: left over: .* more; of another shape: .* more$"):
+        load_model(root)
+
+
 def test_a_folder_with_an_experiment_below_it_is_none(tmp_path):
     accelerate_experiment(tmp_path / "hifigan_speech", random_generator())
     message = r"^\S*: neither an experiment .*; of one in a folder below it"

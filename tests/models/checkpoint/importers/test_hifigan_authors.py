@@ -117,19 +117,25 @@ def test_speaking_does_not_read_the_discriminators(tmp_path):
     [
         ({"ups.1.weight_g": None}, r"missing: ups\.1\.weight; left over: ups\.1\.weight_v$"),
         ({"ups.1.weight_v": None}, r"missing: ups\.1\.weight; left over: ups\.1\.weight_g$"),
+        ({"conv_post.bias": None}, r"missing: conv_post\.bias$"),
+        ({"surprise": torch.ones(1)}, r"left over: surprise$"),
         (
             {"conv_pre.bias": torch.ones(3)},
-            r"of another shape: conv_pre\.bias \(3,\) instead of \(32,",
+            r"of another shape: conv_pre\.bias \(3,\) instead of \(32,\)$",
+        ),
+        (
+            {"conv_pre.bias": torch.ones(32, dtype=torch.int8)},
+            r"of another type: conv_pre\.bias torch.int8 instead of torch.float32$",
         ),
         (
             {"ups.0.weight_g": torch.full((32, 1, 1), torch.nan)},
-            r"infinity or NaN: ups\.0\.weight$",
+            r"with infinity or NaN: ups\.0\.weight$",
         ),
     ],
 )
 def test_every_tensor_is_used_and_none_is_missing(tmp_path, change, message):
     state = {n: t for n, t in (random_generator() | change).items() if t is not None}
-    with pytest.raises(InputError, match=rf"g_00000100: does not fit .*config\.json: .*{message}"):
+    with pytest.raises(InputError, match=rf"g_00000100: does not fit .*config\.json: {message}"):
         load_model(write_authors(tmp_path, state))
 
 

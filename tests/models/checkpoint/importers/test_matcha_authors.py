@@ -96,8 +96,8 @@ def test_settings_symbols_and_speakers_are_read_without_an_import(tmp_path, monk
     assert model.mel_mean == -5.5
     assert (preprocess.mel.padding, preprocess.mel.n_mels) == ("hifigan", N_MELS)
     assert preprocess.text.phone_extractor == "espeak_characters"
-    assert len(voice.assets.vocabulary) == 178
-    ids = voice.assets.vocabulary.ids(["<pad>", "ˈ", "<,>", "<space>", "'", "ᵻ"])
+    assert len(voice.vocabulary) == 178
+    ids = voice.vocabulary.ids(["<pad>", "ˈ", "<,>", "<space>", "'", "ᵻ"])
     assert ids == [0, 156, 3, 16, 176, 177]
     assert [speaker.name for speaker in voice.speakers] == ["speaker_0", "speaker_1"]
     assert voice.step == 1234

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 
 from models.checkpoint.foreign import find
 from models.checkpoint.importers import tacotron2_nvidia, waveglow_nvidia
@@ -81,7 +82,7 @@ def test_settings_are_those_of_nvidias_code(tmp_path):
     assert voice.config.model.decoder.decoder_dropout == 0.2
     assert voice.config.preprocess.text.phone_extractor == "nvidia_english"
     assert (voice.mel.sample_rate, voice.mel.padding, voice.mel.f_max) == (22050, "centre", 8000)
-    symbols = voice.assets.vocabulary.symbols
+    symbols = voice.vocabulary.symbols
     assert (len(symbols), symbols[38], symbols[11]) == (148, "a", "<space>")
 
 
@@ -117,6 +118,13 @@ def test_the_newest_of_a_folder_is_read_and_what_its_training_needs_is_listed(tm
     imported = read_foreign(tmp_path)
     assert imported.weights.name == "checkpoint_Tacotron2_100.pt"
     assert imported.unused == ("optimizer", "cuda_rng_state_all")
+
+
+def test_a_whole_pickled_network_is_refused_with_a_way_out(tmp_path):
+    path = tmp_path / "tacotron2.pt"
+    torch.save({"model": nn.Linear(1, 1)}, path)
+    with pytest.raises(InputError, match=r"refused: it names .*network\.state_dict\(\)"):
+        load_model(path)
 
 
 def test_other_models_are_not_taken_for_it(tmp_path):
@@ -157,5 +165,5 @@ def test_a_converted_checkpoint_speaks_the_same_text(tmp_path):
     limits = {"max_decoder_steps": 5, "gate_threshold": 1.0}
     networks = (load_model(place).network for place in (path, tmp_path / "voice"))
     assert torch.equal(*(network.infer(IDS, LENGTHS, **limits).mel for network in networks))
-    ids = torch.tensor([load_model(path).assets.vocabulary.ids(["a", "<space>", "@AA0"])])
+    ids = torch.tensor([load_model(path).vocabulary.ids(["a", "<space>", "@AA0"])])
     assert ids.tolist() == [[38, 11, 65]]

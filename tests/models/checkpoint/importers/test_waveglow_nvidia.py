@@ -29,7 +29,6 @@ DATA_CONFIG = {
     **{"mel_fmin": 0.0, "mel_fmax": 4000.0, "segment_length": 16000},
 }
 T = 9
-FIRST_IN_LAYER = "WN.0.in_layers.0.weight_v"
 
 
 @pytest.fixture
@@ -55,8 +54,8 @@ def folded_with_cond_layers(state):
 
 
 @pytest.mark.parametrize("form", [dict, with_cond_layers, folded, folded_with_cond_layers])
-# prefixes of names and the sizes in the file do not depend on each other
-@pytest.mark.parametrize(("prefix", "config"), [("", {}), ("module.", {"config": SIZES})])
+@pytest.mark.parametrize("prefix", ["", "module."])
+@pytest.mark.parametrize("config", [{"config": SIZES}, {}])
 def test_it_gives_the_originals_numbers_both_ways(tmp_path, state, mel, form, prefix, config):
     tensors = {prefix + name: tensor for name, tensor in form(state).items()}
     network = load_model(write(tmp_path, {"epoch": 1000, "state_dict": tensors, **config})).network
@@ -114,7 +113,9 @@ def test_sizes_follow_from_the_tensors(tmp_path, changes, mel):
     assert network.config.channels == sizes["WN_config"]["n_channels"]
 
 
-@pytest.mark.parametrize("name", ["convinv.0.conv.weight", "WN.0.start.bias", FIRST_IN_LAYER])
+@pytest.mark.parametrize(
+    "name", ["convinv.0.conv.weight", "WN.0.start.bias", "WN.0.in_layers.0.weight_v"]
+)
 def test_a_tensor_without_the_axis_of_a_size_is_named(tmp_path, state, name):
     path = write(tmp_path, {"state_dict": state | {name: torch.tensor(1.0)}})
     message = r"waveglow\.pt: the tensor flows\.0\..* of the shape \(\)"
