@@ -406,7 +406,8 @@ def test_given_pitch_is_spoken_phone_by_phone_in_all_sentences(voice):
     spoken = dict(enumerate(zip(names, hz, speech.durations, strict=True)))
     wanted = [row[1] for row in spoken.values() if row[2] > 0]
     heard = [value for _, value in per_phone(speech)]
-    del wanted[names.index("<sil>", 1)], heard[names.index("<sil>", 1)]
+    pause = names.index("<sil>", 1)
+    del wanted[pause], heard[pause]
     assert heard == pytest.approx(wanted, rel=1e-5)
     assert np.abs(np.concatenate([*voice.generate(text, pitch=hz)]) - speech.wav).max() < 1e-4
 
@@ -425,13 +426,14 @@ def test_a_model_without_controls_speaks_and_refuses_each_of_them(voice, monkeyp
     expected = voice("Hello.").wav
 
     class Plain:
+        controls = frozenset()
+
         def infer(self, phone_ids, phone_lengths, *, speaker_ids=None, seed=0, max_frames=None):
             out = infer(phone_ids, phone_lengths, speaker_ids=speaker_ids)
             rows = torch.eye(phone_ids.shape[1]).repeat_interleave(out.durations[0], dim=0)
             return out._replace(alignment=rows[None], stopped=torch.tensor([True]))
 
     monkeypatch.setattr(voice._passages, "_network", Plain())
-    monkeypatch.setattr(voice._passages, "controls", frozenset())
     assert np.array_equal(voice("Hello.").wav, expected)
     with pytest.raises(InputError, match=r"2 has no control of duration \(it has: none\)"):
         voice("Hello.", duration_control=1.2)
@@ -465,7 +467,9 @@ def test_the_precision_is_an_option_and_changes_no_times(voice):
         ),
         ("Hello.", {"speaker": 5}, r"no speaker 5 \(known: one\)"),
         ("Hello.", {"pitch_control": 99}, "^pitch_control is 99"),
+        ("Hello.", {"pitch_control": "a"}, "pitch_control is 'a'; expected a number from 0.1 to 1"),
         ("Hello.", {"pitch": 5}, "^pitch is 5; expected a list of Hz"),
+        ("Hello.", {"pitch": "abc"}, "^pitch is 'abc'; expected a list of Hz"),
         ("Hello.", {"pitch": [100.0, 200.0]}, "pitch has 2 values, and the text 6 phones and paus"),
         ("Hello.", {"pitch_transform": "amplify"}, "^pitch_transform is 'amplify'; expected 'flat"),
     ],
@@ -555,10 +559,13 @@ def test_pieces_of_a_text_join_up_to_its_speech(request, name, settings):
     assert np.abs(np.concatenate(pieces) - speech.wav).max() < 1e-6
 
 
-def test_griffin_lim_gives_a_text_by_its_sentences_and_vocoders_are_named(voice):
-    bundled = Synthesizer(voice.model.folder)
-    plain = Synthesizer(voice.model.folder, "griffin_lim")
+def test_griffin_lim_gives_a_text_by_its_sentences_and_vocoders_are_named(voice, caplog):
+    with caplog.at_level(logging.INFO):
+        bundled = Synthesizer(voice.model.folder)
+        plain = Synthesizer(voice.model.folder, "griffin_lim")
     assert (bundled.vocoder_name, plain.vocoder_name) == ("freevgl", "Griffin-Lim")
+    assert "no vocoder given: the bundled freevgl" in caplog.text
+    assert "Griffin-Lim, 4 iterations" in caplog.text
     pieces = list(plain.generate("One. And two."))
     assert len(pieces) == 3  # with the pause
     # the search for phases magnifies what a batch rounds otherwise
@@ -642,7 +649,10 @@ def test_a_vocoder_of_another_rate_is_resampled_to_that_of_the_voice(voice, tmp_
         ({"overrides": ["inference.acoustic_precision=int8"]}, "int8; FastSpeech2 has fp32, bf16"),
         ({"overrides": ["inference.attention_attempts=5"]}, "is 5, and FastSpeech2 does not"),
         ({"vocoder": "egs/_voices/choir"}, "is an acoustic model; expected a vocoder"),
-        ({"device": "gpu"}, "^device 'gpu': .*; expected 'auto', .*'cuda'"),
+        *(
+            ({"device": device}, rf"^device {device!r}: .*; expected 'auto', .*'cuda'")
+            for device in ("gpu", 3, None)
+        ),
         ({"device": "cuda:99"}, r"^device 'cuda:99': "),
     ],
 )
@@ -692,8 +702,6 @@ def test_what_is_no_text_no_settings_or_no_model_is_refused(voice):
         voice("Hello.", {"seed": 1})
     with pytest.raises(InputError, match="the model is of the type NoneType; expected a path, or"):
         Synthesizer(None)
-    with pytest.raises(InputError, match=r"^device 'gpu': "):  # before anything is loaded
-        Synthesizer("nothing", device="gpu")
 
 
 def test_the_largest_seed_and_one_of_numpy_and_a_list_of_texts_are_taken(voice):
@@ -709,3 +717,8 @@ def test_a_long_text_shows_its_progress(voice, caplog):
     assert "sentences" not in caplog.text
     voice("One. " * 7)
     assert "sentences: 7/7" in caplog.text
+
+
+def test_a_device_that_is_not_there_is_refused_before_anything_is_loaded(tmp_path):
+    with pytest.raises(InputError, match=r"^device 'gpu': "):
+        Synthesizer(tmp_path / "nothing", device="gpu")

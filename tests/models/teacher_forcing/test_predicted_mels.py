@@ -42,11 +42,8 @@ from utils.files import read_json, read_jsonl
 
 GENERATOR = {
     **{"upsample_rates": [16, 16], "upsample_kernel_sizes": [32, 32]},
-    **{
-        "upsample_initial_channel": 8,
-        "resblock_kernel_sizes": [3],
-        "resblock_dilation_sizes": [[1]],
-    },
+    **{"upsample_initial_channel": 8},
+    **{"resblock_kernel_sizes": [3], "resblock_dilation_sizes": [[1]]},
 }
 
 
@@ -137,7 +134,7 @@ def test_mels_are_predicted_and_wavs_are_those_of_the_features(finished):
 def predict(model, features) -> np.ndarray:
     """The refined mel with the true prosody, alone and not in a batch."""
     output = model.network(
-        torch.tensor([model.assets.vocabulary.ids(features.phones)]),
+        torch.tensor([model.vocabulary.ids(features.phones)]),
         torch.tensor([len(features.phones)]),
         torch.tensor([0]),
         torch.from_numpy(features.durations)[None],
@@ -216,12 +213,8 @@ def test_batches_hold_utterances_of_similar_length_up_to_a_number_of_frames(prep
         assert (len(group) + 1) * frames[after[0]] > limit
 
 
-def test_a_second_run_changes_only_the_name_and_needs_the_flag(finished, caplog):
+def test_a_second_run_finds_nothing_to_do_but_another_name_of_the_model(finished, caplog):
     report, renamed = finished / "data/vocoder/LJSpeech/report.json", finished / "ckpts/renamed"
-    before = store_of(finished).read(IDS[0]).mel
-    with pytest.raises(InputError, match="that the acoustic model voice predicted: give --from_ac"):
-        prepare_dataset(vocoder_config(finished), "LJSpeech", 1)
-    np.testing.assert_array_equal(store_of(finished).read(IDS[0]).mel, before)
     with caplog.at_level(logging.INFO):
         prepare(finished)
         assert "nothing to do" in caplog.text
@@ -239,6 +232,13 @@ def test_the_store_keeps_who_spoke_the_recordings_and_a_licence_that_changes(pla
         report.write_text(json.dumps({**read_json(report), "origin": origin}))
         prepare(place)
         assert read_json(place / "data/vocoder/LJSpeech/report.json")["origin"] == origin
+
+
+def test_predicted_mels_are_not_replaced_without_the_flag(finished):
+    before = store_of(finished).read(IDS[0]).mel
+    with pytest.raises(InputError, match="that the acoustic model voice predicted: give --from_ac"):
+        prepare_dataset(vocoder_config(finished), "LJSpeech", 1)
+    np.testing.assert_array_equal(store_of(finished).read(IDS[0]).mel, before)
 
 
 def test_finished_shards_are_kept_after_an_interruption(place, monkeypatch, caplog):
@@ -400,7 +400,7 @@ def test_a_model_that_needs_no_durations_predicts_from_the_frames_before(r, tmp_
         found, record = features.read(id), store.read(id)
         assert (record.mel.shape, record.start) == (found.mel.shape, found.start)
         assert len(record.wav) == 256 * found.mel.shape[1]
-        phones = torch.tensor([voice.assets.vocabulary.ids(found.phones)])
+        phones = torch.tensor([voice.vocabulary.ids(found.phones)])
         mel = torch.from_numpy(found.mel)[None]
         lengths = torch.tensor([phones.shape[1]]), torch.tensor([mel.shape[2]])
         contours = torch.from_numpy(found.f0)[None], torch.from_numpy(found.energy)[None]

@@ -270,8 +270,9 @@ def write_number(folder: Path, id: str) -> CopyLine:
 def synthesise_numbers(folder: Path, *ids: str, write=write_number, **options: bool) -> list:
     results = ResultFolder(folder, CopyLine)
     fingerprints = dict.fromkeys(ids, "of this model")
-    make = lambda id: (write(folder, id), 0.5)  # noqa: E731
-    synthesise_each(fingerprints, results, "numbers", make, **options)
+    synthesise_each(
+        fingerprints, results, "numbers", lambda id: (write(folder, id), 0.5), **options
+    )
     return [results.lines[id] for id in ids]
 
 

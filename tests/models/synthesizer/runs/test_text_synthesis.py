@@ -82,14 +82,11 @@ def test_a_table_has_columns_in_any_order_and_cells_may_be_empty(tmp_path, monke
     monkeypatch.setenv("HOME", str(tmp_path))
     assert read_input_texts(Path("~/t.tsv")) == [
         InputText("Good day.", "t.tsv, line 2", "anna", "one", "rows/a.txt", (0.0, 120.0)),
-        InputText('It\'s "quoted".', "t.tsv, line 4", None, "", f"{tmp_path}/b.npy", (99.0,)),
+        InputText(
+            'It\'s "quoted".', "t.tsv, line 4", pitch_file=f"{tmp_path / 'b.npy'}", pitch=(99.0,)
+        ),
         InputText("Bye.", "t.tsv, line 5", output="3-a_B.c"),
     ]
-
-
-NO_NAMES = ("../a", "/a", "a/b", "a\\b", ".", "..", ".wav", ".a", "-a", "é", "a:b", "$a", "a b")
-NO_NAMES += ("a" * 101,)
-NO_NAME = "^t.tsv, line 2: output .*; expected a file name of up"
 
 
 @pytest.mark.parametrize(
@@ -110,7 +107,16 @@ NO_NAME = "^t.tsv, line 2: output .*; expected a file name of up"
         ("text\toutput\nHi.\ta\nHo.\tA\n", "line 3: output 'A' is that of t.tsv, line 2 too"),
         ("text\toutput\nHi.\ttext-0001\n", "line 2: output 'text-0001' is a name of stage 3's"),
         ("text\toutput\nHi.\tscores.wav\n", "line 2: output 'scores.wav' is a name of stage 3's"),
-        *((f"text\toutput\nHi.\t{name}\n", NO_NAME) for name in NO_NAMES),
+        *(
+            (
+                f"text\toutput\nHi.\t{name}\n",
+                "^t.tsv, line 2: output .*; expected a file name of up",
+            )
+            for name in (
+                *("../a", "/a", "a/b", "a\\b", ".", "..", ".wav", ".a", "-a", "é", "a:b", "$a"),
+                *("a b", "a" * 101),
+            )
+        ),
     ],
 )
 def test_faults_of_a_table_are_named(tmp_path, table, message):
