@@ -70,11 +70,11 @@ class VoiceData:
 
     def features(self, id: str) -> Features:
         """Reads the features of an utterance, each word in letters or phones."""
-        return self._items.features(Draw(0, self.store.index_of(id)))
+        return self._items.features(self._draw(id))
 
     def batch(self, ids: Iterable[str]) -> TtsBatch:
         """Makes a batch of utterances, on the voice's device."""
-        items = [self._items[Draw(0, self.store.index_of(id))] for id in ids]
+        items = [self._items[self._draw(id)] for id in ids]
         device = next(self.voice.network.parameters()).device
         return on_device(collate(items, self.voice.mel.log_floor_value), device)
 
@@ -87,6 +87,9 @@ class VoiceData:
                 groups.append([])
             groups[-1].append(id)
         return groups
+
+    def _draw(self, id: str) -> Draw:
+        return Draw(0, self.store.index_of(id))
 
 
 def is_voice(reference: str) -> bool:
