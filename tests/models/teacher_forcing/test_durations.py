@@ -142,7 +142,6 @@ def test_the_report_has_the_quality_of_each_utterance_worst_first(made, tmp_path
 
 
 @pytest.mark.usefixtures("_known_attention")
-@pytest.mark.parametrize("made", [1], indirect=True, ids=["r=1"])  # the files are of one kind
 @pytest.mark.parametrize("model", [PITCH_MODEL, ("FastSpeech2", VOICE), ("FlowSpeech", FLOW)])
 def test_models_that_need_durations_train_with_them(model, made, tmp_path):
     config = bring_in(made[0], tmp_path, model=model)
