@@ -58,11 +58,10 @@ def write_checkpoint(folder: Path, step: int, files: Mapping[str, bytes]) -> Pat
         sync_folder(folder)
     except OSError as error:
         shutil.rmtree(partial, ignore_errors=True)
-        fault = f"{final}: the checkpoint could not be written: {error.strerror}"
-        remedy = (
-            "free disk space, then train again (with --resume from an older checkpoint, if any)"
-        )
-        raise InputError(f"{fault}; {remedy}") from error
+        raise InputError(
+            f"{final}: the checkpoint could not be written: {error.strerror}; free disk space, then"
+            " train again (with --resume from an older checkpoint, if any)"
+        ) from error
     return final
 
 

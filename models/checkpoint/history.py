@@ -196,8 +196,7 @@ def _header(card: Card) -> Iterator[tuple[str, str | Sequence[str]]]:
     yield "recordings_license", _recordings_licences(card)
     if is_voice:  # a vocoder has none
         yield "language", sorted({s.language.split("-")[0] for s in card.assets.speakers})
-    tag = "text-to-speech" if is_voice else "vocoder"
-    yield "tags", [tag, "arion", config.model_type.lower()]
+    yield "tags", ["text-to-speech" if is_voice else "vocoder", "arion", config.model_type.lower()]
     yield "library_name", "arion"
     yield "pipeline_tag", "text-to-speech" if is_voice else ""
     recorded = {n: o for n, o in _datasets(config).items() if n not in card.history.origins}

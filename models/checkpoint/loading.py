@@ -54,13 +54,12 @@ class TrainedModel:
     def build_network(self) -> nn.Module:
         """Builds and fills a new network in eval mode, on the CPU."""
         path, network = self.tree.path, model_of(self.config).network
-        tensors = self.stored(INFERENCE_NETWORK) or {}
         try:
             built = cast("nn.Module", network.build(self.config.model, self.assets))
         except (InputError, RuntimeError) as error:  # of torch: sizes that fit no memory
             fault = str(error).splitlines()[0]
             raise InputError(f"{path}: its network cannot be built: {fault}") from error
-        fill_network(built, tensors, self.weights, str(path))
+        fill_network(built, self.stored(INFERENCE_NETWORK) or {}, self.weights, str(path))
         return built.eval()
 
     def load(self, device: str | torch.device = "cpu") -> "TrainedModel":
@@ -178,7 +177,8 @@ def _of_an_experiment(path: Path, overrides: Sequence[str]) -> TrainedModel:
     home = next((home for home in _homes(folder) if (home / CONFIG).is_file()), None)
     if home is None:
         raise InputError(f"{folder}: no {CONFIG} next to {WEIGHTS} or in the experiment's folder")
-    tree, config = read_config(home)
+    tree = read_tree(home / CONFIG)
+    config = config_of(tree)
     weights = folder / WEIGHTS
     if not config_of(overridden(tree, overrides)).inference.ema:  # else a moving average, if any
         weights = folder / RAW_WEIGHTS
@@ -200,12 +200,6 @@ def _of_an_experiment(path: Path, overrides: Sequence[str]) -> TrainedModel:
         return read_tensors(file) if file.is_file() else None
 
     return TrainedModel(tree, config, assets, weights, step_of(folder), stored)
-
-
-def read_config(home: Path) -> tuple[Tree, Config]:
-    """Reads the config of an experiment, as it is and checked."""
-    tree = read_tree(home / CONFIG)
-    return tree, config_of(tree)
 
 
 def load_assets(home: Path) -> Assets:

@@ -50,8 +50,7 @@ def model_facts(model: TrainedModel, config: Config, device: str) -> list[object
     preprocess, lexicon = config.preprocess, user_path(config.preprocess.text.lexicon_path)
     content = sha256_of(lexicon) if lexicon.is_file() else ""
     text = replace(preprocess.text, lexicon_path=content)  # the experiment may be moved
-    inference = replace(config.inference, speaker="")
-    sections = (config.model, replace(preprocess, text=text), inference)
+    sections = (config.model, replace(preprocess, text=text), replace(config.inference, speaker=""))
     stats = None if model.assets.stats is None else model.assets.stats.to_plain()
     return [
         weights_digest(model.network),
@@ -77,10 +76,8 @@ def with_overrides(model: TrainedModel, overrides: Sequence[str]) -> Config:
     config = config_of(overridden(model.tree, overrides)) if overrides else model.config
     check_overrides(model, config)
     text = config.preprocess.text
-    if (
-        model.assets.lexicon is None
-        or text.lexicon_path != model.config.preprocess.text.lexicon_path
-    ):
+    names_another = text.lexicon_path != model.config.preprocess.text.lexicon_path
+    if model.assets.lexicon is None or names_another:
         return config
     text = replace(text, lexicon_path=str(model.home / LEXICON))
     return replace(config, preprocess=replace(config.preprocess, text=text))

@@ -288,8 +288,7 @@ def _for_inference(network: nn.Module, config: Config, device: torch.device) -> 
 
 def _finite(text: str, mel: np.ndarray, wavs: Iterable[Tensor]) -> Iterator[np.ndarray]:
     """Yields the pieces of a wav, (1, n) each, as arrays; refuses values that are not finite."""
-    pieces = (_array(wav)[0] for wav in wavs)
-    for values in chain([mel], pieces):
+    for values in chain([mel], (_array(wav)[0] for wav in wavs)):
         if not np.isfinite(values).all():
             raise InputError(
                 f"{text!r}: the model gives values that are not finite; its weights are damaged or"

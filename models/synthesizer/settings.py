@@ -197,11 +197,10 @@ class Settings:
         names = [field.name for field in fields(cls)]
         for name in values:
             if name not in names:
-                listed = ", ".join(names)
                 meant = nearest(name, names)
                 if name == "pace":  # as of the command line
                     meant = "; did you mean duration_control, which is 1 / pace?"
-                raise InputError(f"no setting {name!r}{meant} (known: {listed})")
+                raise InputError(f"no setting {name!r}{meant} (known: {', '.join(names)})")
         return cls(**values)
 
     def checked(self, model: str, controls: Collection[Control]) -> "Settings":

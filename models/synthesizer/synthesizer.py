@@ -112,9 +112,8 @@ class Synthesizer:
         self._passages = PassageSynthesizer(self.model, config, self._opened_vocoder, self._device)
         self._hop_length = self.model.mel.hop_length
         asked, known_phones = config.inference, self.model.assets.known_phones
-        self._question_rise = 0.0 if QUESTION in known_phones else _RISE
-        if asked.question_rise is not None:
-            self._question_rise = asked.question_rise
+        usual_rise = 0.0 if QUESTION in known_phones else _RISE
+        self._question_rise = usual_rise if asked.question_rise is None else asked.question_rise
         unknown = asked.unknown_characters
         phones = VoicePhones(known_phones, asked.unknown_phones, unknown)
         p_arpabet = config.spoken_p_arpabet

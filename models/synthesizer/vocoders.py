@@ -167,13 +167,11 @@ class ResamplingVocoder(nn.Module):
         B, _, T = mel.shape
         if mel_lengths is None:
             mel_lengths = torch.full((B,), T, device=mel.device)
-        converted = self.convert(mel, mel_lengths)
         lengths = self.convert.lengths(mel_lengths)
-        wavs = self.vocoder.infer(converted, lengths, seed=seed).cpu().numpy()
+        wavs = self.vocoder.infer(self.convert(mel, mel_lengths), lengths, seed=seed).cpu().numpy()
         result = torch.zeros(B, T * self.source.hop_length)
-        for item, (n_frames, n_converted) in enumerate(
-            zip(mel_lengths.tolist(), lengths.tolist(), strict=True)
-        ):
+        frames = zip(mel_lengths.tolist(), lengths.tolist(), strict=True)
+        for item, (n_frames, n_converted) in enumerate(frames):
             converted_wav = wavs[item, : n_converted * self.target.hop_length]
             n_samples = n_frames * self.source.hop_length
             pieces = list(self._resampled([converted_wav], n_samples))

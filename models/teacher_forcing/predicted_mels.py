@@ -102,8 +102,7 @@ def _plan(
     data = VoiceData(acoustic, store)
 
     def identity(utterance: Utterance) -> list[object]:
-        position = store.index_of(utterance.id)
-        features = [store.checksum(utterance.id), int(store.starts[position])]
+        features = [store.checksum(utterance.id), int(store.starts[store.index_of(utterance.id)])]
         return [utterance.id, utterance.speaker, *features, *size_and_time(utterance.audio)]
 
     dependence = Dependence(

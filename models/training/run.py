@@ -17,12 +17,12 @@ from config.schema import Config
 from config.train import TrainConfig
 from models.base.assets import ASSET_FILES, Assets, read_speakers
 from models.base.devices import has_bfloat16, training_precision
-from models.base.registry import model_of
+from models.base.registry import load_config, model_of
 from models.base.task import Task
 from models.checkpoint import folders
 from models.checkpoint.folders import latest_checkpoint, step_of, steps_of
 from models.checkpoint.history import HISTORY, Card, History, Position, history_of, update_card
-from models.checkpoint.loading import CHECKPOINTS, CONFIG, load_assets, open_model, read_config
+from models.checkpoint.loading import CHECKPOINTS, CONFIG, load_assets, open_model
 from models.training import data as training_data
 from models.training.data import ProcessRank, TrainingData, global_batch
 from models.training.initialisation import extend_assets, initialise, train_only_speakers
@@ -161,7 +161,7 @@ def _check_run(folder: Path, config: Config, *, resume: bool, restart: bool) -> 
         return
     if not steps:
         raise InputError(f"{folder}: no checkpoint to continue from; train without --resume")
-    before, after = flat_config(read_config(folder)[1]), flat_config(config)
+    before, after = flat_config(load_config(folder / CONFIG)), flat_config(config)
     may_change = (*_MAY_CHANGE, *(f"model.{key}" for key in model_of(config).options))
     if changed := [
         f"{key} was {before.get(key)}, is {after.get(key)}"

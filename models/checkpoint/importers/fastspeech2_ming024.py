@@ -120,7 +120,6 @@ def read(weights: Path) -> ImportedModel:
     stats_path = beside(weights, "stats.json", _LEVELS)
     stats = read_json(stats_path)
     pitch, energy = (_stat(stats, quantity, stats_path) for quantity in _QUANTITIES)
-    speaker_stats = SpeakerStats(pitch, pitch, energy, energy, 0.0)
     dataset = str(values.get("dataset") or "unnamed")
     names = [dataset]
     if (n_speakers := n_speakers_in(tensors)) > 1:
@@ -132,7 +131,7 @@ def read(weights: Path) -> ImportedModel:
         settings[key] = _LEVEL_NAMES.get(str(settings[key]), settings[key])
     language = str(_tables.value_at(values, "preprocessing.text.language") or "en")
     speakers = [Speaker(name, _LANGUAGES.get(language, language)) for name in names]
-    by_speaker = dict.fromkeys(speakers, speaker_stats)
+    by_speaker = dict.fromkeys(speakers, SpeakerStats(pitch, pitch, energy, energy, 0.0))
     imported = assemble(tensors, weights, settings, by_speaker, path)
     tree, where = imported.tree, str(model_path)
     origins = {key: where if key[0] == "model" else name for key, name in tree.origins.items()}

@@ -51,8 +51,7 @@ _DISCRIMINATORS = ("mpd", "msd")
 
 def recognises(weights: Path) -> bool:
     """Returns whether config.json of HiFi-GAN is in the folder of the file."""
-    is_numbered = FILES.number_in(weights) is not None
-    if not is_numbered and not weights.with_name(_CONFIG).is_file():
+    if FILES.number_in(weights) is None and not weights.with_name(_CONFIG).is_file():
         return False
     # one of them is enough: `read` names the missing ones
     return not {"resblock", "upsample_rates"}.isdisjoint(read_values(beside(weights, _CONFIG)))

@@ -35,10 +35,7 @@ _KEYS = {
 }
 _SHARED = ("n_fft", "hop_length", "padding")  # of feature extractor and head
 _PADDINGS = {"center": "centre", "same": "hifigan"}
-_SCALES: dict[tuple[object, object], str] = {  # by mel_scale and norm
-    ("htk", None): "htk",
-    ("slaney", "slaney"): "slaney",
-}
+_SCALES = (("htk", None), ("slaney", "slaney"))  # mel_scale and norm
 _NAMES = TensorNames(
     {
         "backbone.embed.": "first_conv.",
@@ -95,7 +92,7 @@ def _settings(path: Path) -> dict[str, object]:
     if different := [key for key in _SHARED if head.get(key) != mel[key]]:
         fault = f"{path}: {', '.join(different)} of feature_extractor and head differ"
         raise InputError(f"{fault}; expected equal values")
-    if scale not in [*_SCALES] or padding not in [*_PADDINGS]:
+    if scale not in _SCALES or padding not in [*_PADDINGS]:
         fault = f"{path}: mel_scale, norm and padding are {(*scale, padding)}"
         raise InputError(f"{fault}; expected htk and null, or slaney twice, with center or same")
     if backbone["adanorm_num_embeddings"] is not None:
@@ -103,7 +100,7 @@ def _settings(path: Path) -> dict[str, object]:
     return {
         "model_type": "Vocos",
         "preprocess.mel_padding": _PADDINGS[str(padding)],
-        "preprocess.mel_scale": _SCALES[scale],
+        "preprocess.mel_scale": mel["mel_scale"],
         "preprocess.log_floor": 1e-7,
         **required(filled, _KEYS, path),
     }

@@ -43,7 +43,6 @@ from utils.files import size_and_time, user_path
 from utils.hub import origin_of
 from utils.logging import get_logger
 
-_MEL_SUFFIX = ".npy"
 # Natural logs of magnitudes: silence is at -11.5, a full-scale tone near 2. What a model predicts
 # may go a little beyond.
 _LOWEST, _HIGHEST = -20.0, 4.0
@@ -90,7 +89,7 @@ def sources_of_audio(path: Path, config: PreprocessConfig) -> list[MelSource]:
 
 def sources_of_features(path: Path, mel: MelConfig) -> list[MelSource]:
     """Lists files of mels, such as acoustic models predict, as sources."""
-    return _sources_of_files(path, (_MEL_SUFFIX,), partial(read_mel, mel=mel))
+    return _sources_of_files(path, (".npy",), partial(read_mel, mel=mel))
 
 
 def _sources_of_files(

@@ -192,21 +192,19 @@ def synthesise_dataset(
     Each has the speaker of its recording, unless the settings name one. The phones of a corpus are
     spoken in place of its texts.
     """
-    speaker = settings.speaker
-    if speaker is not None:
-        synthesis.synthesizer.speaker_id(speaker)  # refuses an unknown one
+    if settings.speaker is not None:
+        synthesis.synthesizer.speaker_id(settings.speaker)  # refuses an unknown one
     preprocess = synthesis.synthesizer.config.preprocess
     check_prepared(preprocess, dataset, task=None)
-    processed = user_path(preprocess.processed_dir)
     texts = [
         InputText(
             utterance.spoken,
-            speaker=speaker or utterance.speaker,
+            speaker=settings.speaker or utterance.speaker,
             output=utterance.id,
             dataset=dataset,
             recorded=utterance.text if utterance.phones else "",
         )
-        for utterance in utterances_of(processed, dataset, testing_set)
+        for utterance in utterances_of(user_path(preprocess.processed_dir), dataset, testing_set)
     ]
     with opened_results(synthesis.output, TextLine) as results:
         results.check_dataset(dataset, [text.output for text in texts])
@@ -226,8 +224,7 @@ def assign_ids(
     for line in results.lines.values():
         if NUMBERED.fullmatch(line.id):
             text = line.ssml or line.text
-            spoken = fingerprint(text, line.speaker, line.pitch_file, line.settings)
-            ids[spoken].append(line.id)
+            ids[fingerprint(text, line.speaker, line.pitch_file, line.settings)].append(line.id)
     unknown = {path.stem for path in results.folder.glob("text-*")} - results.lines.keys()
     names = unknown | results.lines.keys()
     free = (id for n in count(1) if (id := f"text-{n:04d}") not in names)
@@ -263,8 +260,7 @@ def _synthesise_all(
         """Synthesises and writes one text; returns its line, and the seconds of the synthesis."""
         text, start = by_id[id], time.perf_counter()
         with naming(text.place):
-            given = text.ssml or text.text
-            speech = voice(given, settings, speaker=text.speaker, pitch=text.pitch)
+            speech = voice(text.ssml or text.text, settings, speaker=text.speaker, pitch=text.pitch)
         work_s = time.perf_counter() - start
         line = line_of(text, speech, settings, vocoder=voice.vocoder_name, work_s=work_s)
         results.announce(line)
@@ -272,8 +268,7 @@ def _synthesise_all(
         write_wav(path, speech.wav, speech.sample_rate, speech.tag)
         if voice.config.inference.save_plots:
             shown = speech.mel, speech.phone_names, speech.durations, speech.f0, speech.energy
-            title = f"{id}: {speech.text}"
-            figure = plot_synthesis(*shown, title=title, frame_s=speech.frame_s)
+            figure = plot_synthesis(*shown, title=f"{id}: {speech.text}", frame_s=speech.frame_s)
             with replacing(path.with_suffix(".png")) as temporary:
                 figure.savefig(temporary, format="png")
         return line, work_s

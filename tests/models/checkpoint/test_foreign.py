@@ -77,19 +77,6 @@ def test_the_newest_checkpoint_and_its_settings_are_fetched(needed, training, ot
 
 
 @pytest.mark.parametrize(
-    ("names", "listed"),
-    [
-        (["config.json", "generator_v1", "generator_v2"], "generator_v1, generator_v2"),
-        (["args.json", "a/model.safetensors", "b/pytorch_model.bin"], "a, b"),
-        (["a/waveglow256.pt", "a/my_waveglow.pt"], "a/my_waveglow.pt, a/waveglow256.pt"),
-    ],
-)
-def test_of_several_models_none_is_guessed(names, listed):
-    with pytest.raises(InputError, match=rf"several models in it \({listed}\)"):
-        needed_files(names)
-
-
-@pytest.mark.parametrize(
     "names",
     [
         [],
@@ -152,16 +139,20 @@ def test_other_files_are_ignored(names):
 
 
 @pytest.mark.parametrize(
-    ("names", "listed"),
+    ("find", "names", "listed"),
     [
-        (["a.pt", "b.pt"], r"a\.pt, b\.pt"),
-        (["b/pytorch_model.bin", "a/model.safetensors"], "a, b"),
-        (["a/checkpoint/step-1_loss-2.pt", "b/checkpoint/step-3_loss-2.pt"], "a/checkpoint, b/ch"),
+        (needed_files, "config.json generator_v1 generator_v2", "generator_v1, generator_v2"),
+        (needed_files, "args.json a/model.safetensors b/pytorch_model.bin", "a, b"),
+        (needed_files, "a/waveglow256.pt a/my_waveglow.pt", "a/my_waveglow.pt, a/waveglow256.pt"),
+        (newest_of, "a.pt b.pt", r"a\.pt, b\.pt"),
+        (newest_of, "b/pytorch_model.bin a/model.safetensors", "a, b"),
+        (newest_of, "a/b/step-1_loss-2.pt b/b/step-3_loss-2.pt", "a/b, b/b"),
     ],
 )
-def test_of_several_weights_none_is_guessed(names, listed):
-    with pytest.raises(InputError, match=rf"^several models in it \({listed}.*; give one of them"):
-        newest_of(names)
+def test_of_several_models_none_is_guessed(find, names, listed):
+    message = rf"^several models in it \({listed}\); give one of them"
+    with pytest.raises(InputError, match=message):
+        find(names.split())
 
 
 def test_settings_are_those_of_the_nearest_folder(tmp_path):

@@ -21,15 +21,7 @@ from models.checkpoint.publish import (
 from models.synthesizer.vocoders import open_vocoder
 from models.training.initialisation import initialise
 from modules.layers.normalisation import fold
-from tests.models.checkpoint.importers.hifigan_originals import (
-    DISCRIMINATOR,
-    SIZES,
-    folded,
-    random_generator,
-    scale_discriminators,
-    write_authors,
-)
-from tests.models.checkpoint.importers.hifigan_originals import synthesise as synthesise_mel
+from tests.models.checkpoint.importers import hifigan_originals as theirs
 from tests.models.vocoder.small_hifigan import MEL, make_gan
 from tests.utils.hub_server import OWNER, READER
 from tests.worlds.experiments import (
@@ -54,7 +46,7 @@ SCORES = {  # as stage 4 writes it
     "skipped": {},
 }
 
-OVERRIDES = [f"model.discriminator.{name}={list(n)}" for name, n in DISCRIMINATOR.items()]
+OVERRIDES = [f"model.discriminator.{name}={list(n)}" for name, n in theirs.DISCRIMINATOR.items()]
 
 
 @pytest.fixture
@@ -99,8 +91,7 @@ def test_discriminators_go_up_when_asked_and_come_down_for_training_alone(owner,
     assert "discriminator.safetensors" in owner.files("org/vocoder")
     folder = load_model("org/vocoder").folder
     assert not (folder / "discriminator.safetensors").exists()
-    task = make_gan()
-    transfer = initialise(task, load_model(vocoder).assets, "org/vocoder")
+    transfer = initialise(make_gan(), load_model(vocoder).assets, "org/vocoder")
     assert transfer.new == []
     assert transfer.source.startswith("org/vocoder@")
     assert (folder / "discriminator.safetensors").exists()
@@ -221,14 +212,14 @@ def test_a_dry_run_lists_the_files_without_a_request(hub, voice, caplog):
 
 def test_no_file_holds_a_path_of_this_machine(owner, voice):
     edit_config(voice, preprocess={"processed_dir": str(voice.parent / "data")})
-    config = json.loads((voice / "config.json").read_text())
+    model = json.loads((voice / "config.json").read_text())["model"]
     send(voice)
     for name, content in owner.files("org/voice").items():
         assert str(voice.parent).encode() not in content, name
     published = json.loads(owner.files("org/voice")["config.json"])
     assert published["dataset_path"] == {}
     assert published["log_dir"] == "ckpts"
-    assert published["model"] == config["model"]
+    assert published["model"] == model
 
 
 def test_local_paths_are_cut_to_their_last_part():
@@ -279,8 +270,7 @@ def test_an_export_of_an_export_keeps_the_licence(voice, tmp_path):
 
 
 def test_an_imported_model_keeps_its_story(owner, voice):
-    checkpoint = voice / "checkpoints" / "step-00000004" / "model.safetensors"
-    shutil.move(checkpoint, voice)
+    shutil.move(voice / "checkpoints" / "step-00000004" / "model.safetensors", voice)
     shutil.rmtree(voice / "checkpoints")
     History(imported_from="FastSpeech 2 of somebody", step=97902).save(voice)
     send(voice)
@@ -361,9 +351,9 @@ def test_weights_too_large_for_16_bits_are_not_exported(vocoder, tmp_path):
 @pytest.fixture
 def source(tmp_path, small_discriminator):
     """A generator of 100 steps with its scale discriminators, smaller than the published ones."""
-    folder = write_authors(tmp_path / "source", random_generator(SIZES))
+    folder = theirs.write_authors(tmp_path / "source", theirs.random_generator())
     with pytest.warns(FutureWarning, match="weight_norm"):
-        discriminators = scale_discriminators()
+        discriminators = theirs.scale_discriminators()
     torch.save({"msd": discriminators.state_dict(), "optim_g": {}}, folder / "do_00000100")
     return folder
 
@@ -377,10 +367,9 @@ def target(tmp_path, source):
 
 def test_the_experiment_gives_the_samples_of_the_checkpoint(source, target):
     before, after = load_model(source), load_model(target)
-
     torch.manual_seed(1)
     mel = torch.randn(1, 8, 9) - 4
-    expected = synthesise_mel(random_generator(SIZES), SIZES, mel)
+    expected = theirs.synthesise(theirs.random_generator(), theirs.SIZES, mel)
     assert torch.allclose(before.network.infer(mel), expected, atol=1e-5)
     assert torch.equal(after.network.infer(mel), before.network.infer(mel))
     assert (after.config, after.assets) == (before.config, before.assets)
@@ -405,8 +394,7 @@ def test_the_experiment_is_an_ordinary_one_and_its_parts_are_logged(tmp_path, so
     assert len({path.stat().st_mode for path in folder.iterdir()}) == 1
     kind = "HiFi-GAN of its authors (g_* with config.json)"
     assert f"found: {kind}: {source / 'g_00000100'}" in caplog.text
-    n_tensors = len(random_generator(SIZES))
-    assert f"used: {n_tensors} tensors in model.safetensors" in caplog.text
+    assert f"used: {len(theirs.random_generator())} tensors in model.safetensors" in caplog.text
     assert "used: 80 tensors in discriminator.safetensors" in caplog.text
     assert "not used: do_00000100: optim_g" in caplog.text
     card = (folder / "README.md").read_text()
@@ -417,13 +405,12 @@ def test_the_experiment_is_an_ordinary_one_and_its_parts_are_logged(tmp_path, so
 
 
 def test_tensors_that_share_memory_or_lie_turned_in_it_are_written(tmp_path):
-    state = random_generator(SIZES)
+    state = theirs.random_generator()
     state["ups.1.bias"] = state["ups.0.bias"][:8]
     state["conv_post.weight_v"] = state["conv_post.weight_v"].mT.contiguous().mT
-    source = write_authors(tmp_path / "source", state)
+    source = theirs.write_authors(tmp_path / "source", state)
     convert_to_experiment(str(source), tmp_path / "hifigan")
     found = load_file(tmp_path / "hifigan" / "model.safetensors")
-
     assert torch.equal(found["ups.1.bias"], state["ups.0.bias"][:8])
     turned = found["conv_post.parametrizations.weight.original1"]
     assert torch.equal(turned, state["conv_post.weight_v"])
@@ -439,15 +426,13 @@ def test_fine_tuning_starts_the_same_from_both(source, target):
         fresh = {n: t.clone() for n, t in task.networks["discriminator"].state_dict().items()}
         transfer = initialise(task, assets, reference)
         discriminators = task.networks["discriminator"].state_dict()
-
         assert {name.split(".")[0] for name in transfer.new} == {"mpd"}
         assert transfer.dropped == []
         changed = [n for n, tensor in discriminators.items() if not torch.equal(tensor, fresh[n])]
         assert {name.split(".")[0] for name in changed} == {"msd"}
         states.append(discriminators | task.networks["generator"].state_dict())
-
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
-    state = random_generator(SIZES)
+    state = theirs.random_generator()
     layer = "ups.1.parametrizations.weight"
     assert torch.equal(states[0][f"{layer}.original0"], state["ups.1.weight_g"])
     assert torch.equal(states[0][f"{layer}.original1"], state["ups.1.weight_v"])
@@ -461,20 +446,19 @@ def test_fine_tuning_does_not_start_from_a_discriminator_that_broke(source):
     model = load_model(source)
     config = config_of(overridden(model.tree, OVERRIDES))
     task = find_model("vocoder", "hifigan").task.build(config, model.assets)
-
     with pytest.raises(InputError, match=r"infinity or NaN in msd\.discriminators\.1\.convs\.0\.b"):
         initialise(task, model.assets, source)
 
 
 def test_a_folded_export_can_be_trained_on(tmp_path):
-    exported = folded(random_generator(SIZES))
-    model = load_model(write_authors(tmp_path, exported))
-    task = find_model("vocoder", "hifigan").task.build(model.config, model.assets)
+    exported = theirs.folded(theirs.random_generator())
+    model = load_model(theirs.write_authors(tmp_path, exported))
+    config = config_of(overridden(model.tree, OVERRIDES))
+    task = find_model("vocoder", "hifigan").task.build(config, model.assets)
     transfer = initialise(task, model.assets, tmp_path)
     tensors = task.networks["generator"].state_dict()
     layer = "resblocks.2.convs1.0.parametrizations.weight"
     again = fold(tensors[f"{layer}.original0"], tensors[f"{layer}.original1"])
-
     assert torch.allclose(again, exported["resblocks.2.convs1.0.weight"], atol=1e-6)
     assert transfer.new == ["network discriminator"]
 
@@ -483,7 +467,6 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path, source, vocoder):
     target = tmp_path / "hifigan"
     target.mkdir()
     (target / "note").write_text("mine")
-
     message = r"hifigan exists and is not empty: choose another name"
     with pytest.raises(InputError, match=message):
         convert_to_experiment(str(source), target)
@@ -496,10 +479,9 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path, source, vocoder):
 
 
 def test_a_broken_checkpoint_leaves_nothing(tmp_path, source):
-    state = random_generator(SIZES)
+    state = theirs.random_generator()
     del state["conv_post.bias"]
-    write_authors(source, state)
-
+    theirs.write_authors(source, state)
     with pytest.raises(InputError, match=r"conv_post\.bias"):
         convert_to_experiment(str(source), tmp_path / "hifigan")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["source"]

@@ -31,7 +31,6 @@ def test_tensors_in_containers_come_back(tmp_path, save):
     value = {"generator": OrderedDict(a=torch.arange(3.0)), "steps": 7, "betas": [0.5, (1, "x")]}
     save(value, tmp_path / "g")
     found = read_pickled(tmp_path / "g")
-
     assert torch.equal(found["generator"].pop("a"), torch.arange(3.0))
     assert found == {"generator": {}, "steps": 7, "betas": [0.5, (1, "x")]}
 
@@ -44,11 +43,8 @@ def pickled(value, path):
 def test_a_file_that_would_run_a_command_is_refused_and_runs_nothing(tmp_path, save):
     marker, path = tmp_path / "marker", tmp_path / "g"
     save({"generator": {"a": [1.0]}, "extra": Command(marker)}, path)
-
-    message = (
-        r"g: refused: it names \w+\.system, which is no tensor and might run code; nothing of "
-    )
-    with pytest.raises(InputError, match=rf"{message}it was run; ask its author"):
+    message = r"g: refused: it names \w+\.system, which is no tensor and might run code; nothing of"
+    with pytest.raises(InputError, match=rf"{message} it was run; ask its author"):
         read_pickled(path)
     assert not marker.exists()
 
@@ -58,7 +54,6 @@ def test_a_number_of_numpy_is_read_where_it_is_allowed(tmp_path):
     torch.save({"model": {"a": torch.ones(1)}, "lr": np.float64(0.5)}, path)
     with pytest.raises(InputError, match=r"refused: it names numpy\.\S*multiarray\.scalar"):
         read_pickled(path)
-
     scalar = np.float64(0.5).__reduce__()[0]
     allowed = [scalar, np.dtype, type(np.dtype("float64"))]
     assert read_pickled(path, allowed)["lr"] == 0.5
@@ -87,7 +82,6 @@ def test_half_precision_is_widened(tmp_path):
     path = tmp_path / "model.safetensors"
     save_file({"a": values.half(), "b": values.bfloat16(), "c": values, "d": values.double()}, path)
     found = read_tensors(path)
-
     assert torch.equal(found["a"], values.half().float())
     assert torch.equal(found["b"], values.bfloat16().float())
     assert [found[name].dtype for name in "abcd"] == [torch.float32] * 3 + [torch.float64]
@@ -95,7 +89,6 @@ def test_half_precision_is_widened(tmp_path):
 
 def test_the_prefix_of_a_parallel_run_is_dropped_where_all_have_it():
     one = torch.ones(1)
-
     assert named_tensors({"module.a": one, "module.b": one}, "x").keys() == {"a", "b"}
     assert named_tensors({"module.a": one, "b": one}, "x").keys() == {"module.a", "b"}
 
@@ -124,15 +117,13 @@ def test_what_does_not_fill_a_network_is_listed_by_kind():
         "n": torch.ones((), dtype=torch.int32),
         "x": torch.ones(1),
     }
-
     assert misfits(own, own) == ""
     assert misfits(own, stored) == (
         "missing: e; left over: x; of another shape: b (3,) instead of (2,); "
         "of another type: c torch.int32 instead of torch.float32; with infinity or NaN: d"
     )
-    assert misfits({f"a{n}": torch.ones(1) for n in range(9)}, {}) == (
-        "missing: a0, a1, a2, a3, a4 and 4 more"
-    )
+    many = {f"a{n}": torch.ones(1) for n in range(9)}
+    assert misfits(many, {}) == "missing: a0, a1, a2, a3, a4 and 4 more"
 
 
 def test_infinity_and_nan_are_found_at_any_place():
@@ -140,7 +131,6 @@ def test_infinity_and_nan_are_found_at_any_place():
     for name, value in (("nan", torch.nan), ("inf", torch.inf), ("minus", -torch.inf)):
         tensors[name] = torch.ones(3, 5)
         tensors[name][1, 3] = value
-
     assert not_finite(tensors) == ["nan", "inf", "minus"]
 
 

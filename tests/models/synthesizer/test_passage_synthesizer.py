@@ -11,6 +11,7 @@ from models.synthesizer.synthesizer import Synthesizer
 from modules.mel import MelConfig
 from processors.text.markup.ssml import Ssml
 from processors.text.voice_phones import arpabet_vocabulary
+from tests.models.teacher_forcing.voices import TACOTRON
 from tests.worlds.untrained import save_weights, write_model
 from utils.errors import InputError
 
@@ -77,15 +78,9 @@ def test_the_best_of_all_attempts_is_kept_where_none_of_them_succeeds():
 @pytest.fixture
 def voice(tmp_path: Path) -> Synthesizer:
     """An untrained Tacotron 2 that says one frame of each sentence."""
-    sizes = {"prenet_size": 8, "attention_lstm_size": 8, "decoder_lstm_size": 8}
-    sizes = {
-        "encoder": {"hidden": 8},
-        "decoder": {**sizes, "attention_size": 4},
-        "postnet": {"channels": 8},
-    }
     inference = {"griffin_lim_iterations": 1, "attention_attempts": 2}
     assets = Assets(MelConfig(), arpabet_vocabulary(), (Speaker("one", "en-us"),))
-    network = write_model(tmp_path, "tts", "Tacotron2", sizes, assets, inference=inference)
+    network = write_model(tmp_path, "tts", "Tacotron2", TACOTRON, assets, inference=inference)
     network.decoder.gate_linear.bias.data.fill_(9.0)
     return Synthesizer(save_weights(network, tmp_path), "griffin_lim")
 
@@ -103,9 +98,8 @@ def test_a_voice_with_attention_speaks_and_names_sentences_that_failed(voice, ca
 
 
 def test_of_ssml_it_does_what_needs_no_control(voice):
-    speech = voice(
-        Ssml('<speak>Yes.<break time="1s"/><prosody volume="-20dB">No.</prosody></speak>')
-    )
+    prosody = '<prosody volume="-20dB">No.</prosody>'
+    speech = voice(Ssml(f'<speak>Yes.<break time="1s"/>{prosody}</speak>'))
     rows = zip(speech.phone_names, speech.durations, strict=True)
     pauses = sum(duration for name, duration in rows if name.startswith("<"))
     assert pauses * speech.frame_s >= 1 - speech.frame_s
@@ -114,9 +108,7 @@ def test_of_ssml_it_does_what_needs_no_control(voice):
             voice(Ssml(f"<speak><prosody {change}>No.</prosody></speak>", strict=True))
 
 
-def test_the_seed_of_the_call_reaches_the_model_and_the_precision_is_an_option(
-    voice, tmp_path, monkeypatch
-):
+def test_the_model_gets_the_seed_and_the_precision_that_are_asked_for(voice, tmp_path, monkeypatch):
     exact, overrides = voice("Yes.").mel, ["inference.acoustic_precision=int8"]
     rounded = Synthesizer(tmp_path, "griffin_lim", overrides=overrides)("Yes.").mel
     assert not (rounded == exact).all()

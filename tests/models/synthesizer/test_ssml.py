@@ -72,9 +72,8 @@ def test_rate_changes_the_durations_of_its_phones_alone_and_rates_and_the_settin
         assert ratio == pytest.approx(4, rel=0.1)
     content = marked('<prosody rate="50%">', '<prosody rate="50%"> old</prosody></prosody>')
     speech, plain = say(voice, content, duration_control=2.0), voice(PLAIN.replace("g ", "g old "))
-    ratios = [
-        np.diff(frames(speech, w)) / np.diff(frames(plain, w)) for w in ("was", "very", "old")
-    ]
+    words = "was", "very", "old"
+    ratios = [np.diff(frames(speech, word)) / np.diff(frames(plain, word)) for word in words]
     assert np.ravel(ratios) == pytest.approx([2, 4, 8], rel=0.15)
 
 

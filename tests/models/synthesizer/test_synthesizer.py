@@ -173,7 +173,7 @@ def test_a_voice_says_the_nearest_phones_of_those_it_was_not_trained_on(tmp_path
     make_voice(tmp_path)
     trained = sorted(set(arpabet_vocabulary().symbols) - {"OY0", "OY1", "OY2", "OY", "<?>"})
     write_json(tmp_path / "trained_phones.json", trained)
-    speech = Synthesizer(tmp_path)("A boy 😀?")
+    speech = Synthesizer(tmp_path, "griffin_lim")("A boy 😀?")
     assert " ".join(speech.phone_names) == "<sil> AH0 B AO1 IH0 <.>"
     assert [word.text for word in speech.words] == ["A", "boy"]
     assert "signs that are not spoken: 😀" in caplog.text
@@ -201,7 +201,7 @@ def test_a_question_ends_higher_in_a_voice_that_was_not_trained_on_any(tmp_path)
         names = set(arpabet_vocabulary().symbols) - ({"<?>"} if not trained else set())
         write_json(tmp_path / "trained_phones.json", sorted(names))
         overrides = [] if rise is None else [f"inference.question_rise={rise}"]
-        synthesizer = Synthesizer(tmp_path, overrides=overrides)
+        synthesizer = Synthesizer(tmp_path, "griffin_lim", overrides=overrides)
         for text in ("Are you ready?", "Are you ready.", "Where are you?", "Where are you."):
             speech = synthesizer(text)
             last = int(speech.durations[:-2].sum())  # frames before the last vowel
@@ -249,7 +249,7 @@ def test_mel_curves_and_wav_have_the_length_of_the_durations(long_speech):
 
 
 def test_what_is_heard_does_not_depend_on_the_batches(every_voice):
-    text = "The first of 42 was printed. Was it? Dr. Smith, who saw it, said so! The end."
+    text = "It was 42. Was it? So she, who saw it, said! The end."
     together = every_voice(text)
     for batch_size in (1, 8):
         alone = changed(every_voice, f"inference.batch_size={batch_size}")(text)
@@ -301,14 +301,12 @@ def test_the_seed_is_that_of_the_vocoder_too_in_texts_and_in_pieces(tmp_path):
     text = "One. And another."
     first, other = (voice(text, seed=seed).wav for seed in (3, 4))
     assert rms(first - other) > 0.1 * rms(first)
-    pieces = np.concatenate(list(voice.generate(text, seed=3)))
-    assert pieces == pytest.approx(first, abs=1e-4)
+    assert np.concatenate(list(voice.generate(text, seed=3))) == pytest.approx(first, abs=1e-4)
 
 
 def test_sentences_are_parted_by_the_configured_pause_which_is_silent_and_no_edge_clicks(voice):
-    short, long = (
-        changed(voice, f"inference.sentence_pause_s={pause_s}")("One. Two.") for pause_s in (0, 0.5)
-    )
+    voices = (changed(voice, f"inference.sentence_pause_s={pause_s}") for pause_s in (0, 0.5))
+    short, long = (paused("One. Two.") for paused in voices)
     assert long.seconds - short.seconds == pytest.approx(0.5, abs=0.006)  # half a frame
     pause = [phone for phone in long.phones if phone.name == "<sil>"][1]
     assert pause.end_s - pause.start_s == pytest.approx(0.5, abs=0.006)
@@ -326,11 +324,8 @@ def test_a_sentence_beyond_max_phones_is_cut_at_its_clauses(voice, long_speech):
 
 def test_duration_control_makes_speech_and_pauses_longer_and_pitch_control_acts_in_hertz(voice):
     text = "One. And two."
-    normal, slow, high = (
-        voice(text),
-        voice(text, duration_control=2.0),
-        voice(text, pitch_control=1.2),
-    )
+    normal, slow = voice(text), voice(text, duration_control=2.0)
+    high = voice(text, pitch_control=1.2)
     assert slow.seconds / normal.seconds == pytest.approx(2.0, rel=0.05)
     assert high.f0 == pytest.approx(1.2 * normal.f0, rel=1e-3)
 
@@ -410,13 +405,11 @@ def test_given_pitch_is_spoken_phone_by_phone_in_all_sentences(voice):
     speech = voice(text, pitch=hz)
     spoken = dict(enumerate(zip(names, hz, speech.durations, strict=True)))
     wanted = [row[1] for row in spoken.values() if row[2] > 0]
-    pause = names.index("<sil>", 1)
     heard = [value for _, value in per_phone(speech)]
-    assert heard[:pause] + heard[pause + 1 :] == pytest.approx(
-        wanted[:pause] + wanted[pause + 1 :], rel=1e-5
-    )
-    pieces = np.concatenate(list(voice.generate(text, pitch=hz)))
-    assert np.abs(pieces - speech.wav).max() < 1e-4
+    pause = names.index("<sil>", 1)
+    del wanted[pause], heard[pause]
+    assert heard == pytest.approx(wanted, rel=1e-5)
+    assert np.abs(np.concatenate([*voice.generate(text, pitch=hz)]) - speech.wav).max() < 1e-4
 
 
 def test_the_end_fades_in_speech_and_in_pieces(voice):
@@ -424,8 +417,8 @@ def test_the_end_fades_in_speech_and_in_pieces(voice):
     n = 4 * MEL.hop_length
     assert np.array_equal(faded.wav[:-n], plain.wav[:-n])
     assert faded.wav[-n:] == pytest.approx(plain.wav[-n:] * np.linspace(1, 0, n), abs=1e-6)
-    pieces = np.concatenate(list(voice.generate("One. Two.", fade_out=4)))
-    assert np.abs(pieces - faded.wav).max() < 1e-4
+    pieces = voice.generate("One. Two.", fade_out=4)
+    assert np.abs(np.concatenate([*pieces]) - faded.wav).max() < 1e-4
 
 
 def test_a_model_without_controls_speaks_and_refuses_each_of_them(voice, monkeypatch):
@@ -630,11 +623,10 @@ def test_random_numbers_of_others_are_left_alone(voice):
     assert torch.equal(torch.cat(drawn), expected)
 
 
-def test_a_vocoder_that_does_not_fit_is_refused_before_any_weights_are_read(
-    voice, tmp_path, monkeypatch
-):
+def test_a_vocoder_that_does_not_fit_is_refused_before_it_is_read(voice, tmp_path, monkeypatch):
     folder = make_vocoder(tmp_path / "v", MelConfig(f_max=7600.0))
-    monkeypatch.setattr(checkpoint, "read_tensors", None)
+    for name in ("read_tensors", "model_of"):
+        monkeypatch.setattr(checkpoint, name, None)
     with pytest.raises(InputError, match=r"f_max 8000.0 and 7600.0"):
         Synthesizer(voice.model.folder, folder)
 
@@ -646,8 +638,7 @@ def test_a_vocoder_of_another_rate_is_resampled_to_that_of_the_voice(voice, tmp_
     speech = resampled(LONG_TEXT)
     assert speech.sample_rate == 22050
     assert len(speech.wav) == speech.mel.shape[1] * 256
-    pieces = list(resampled.generate(LONG_TEXT))
-    assert np.abs(np.concatenate(pieces) - speech.wav).max() < 1e-6
+    assert np.abs(np.concatenate([*resampled.generate(LONG_TEXT)]) - speech.wav).max() < 1e-6
 
 
 @pytest.mark.parametrize(
@@ -689,21 +680,19 @@ def test_an_override_chooses_the_raw_weights_of_an_averaged_voice(tmp_path):
     write_json(tmp_path / "config.json", config | {"train": {"max_steps": 1, "ema_decay": 0.9}})
     spoken = Synthesizer(tmp_path).model.network.state_dict()
     chosen = Synthesizer(tmp_path, overrides=["inference.ema=false"]).model.network.state_dict()
-
     assert all(torch.equal(spoken[name], tensor) for name, tensor in weights.items())
     assert all(torch.equal(chosen[name], tensor) for name, tensor in raw.items())
 
 
 def test_a_moved_experiment_keeps_its_lexicon_and_an_override_replaces_it(tmp_path):
     folder = make_voice(tmp_path / "voice")
-    config = read_json(folder / "config.json")
-    write_json(folder / "config.json", config | LEXICON_GONE)
+    write_json(folder / "config.json", read_json(folder / "config.json") | LEXICON_GONE)
     (folder / "lexicon.txt").write_text("hello  B UW1\n")
     (tmp_path / "other.txt").write_text("hello  M OW1\n")
     other = f"preprocess.text.lexicon_path={tmp_path / 'other.txt'}"
-
-    assert Synthesizer(folder)("Hello.").phone_names[1:3] == ("B", "UW1")
-    assert Synthesizer(folder, overrides=[other])("Hello.").phone_names[1:3] == ("M", "OW1")
+    for overrides, phones in (([], ("B", "UW1")), ([other], ("M", "OW1"))):
+        moved = Synthesizer(folder, "griffin_lim", overrides=overrides)
+        assert moved("Hello.").phone_names[1:3] == phones
 
 
 def test_what_is_no_text_no_settings_or_no_model_is_refused(voice):

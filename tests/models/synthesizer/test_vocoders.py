@@ -8,7 +8,6 @@ import torch
 
 from config.schema import InferenceConfig
 from models.base.assets import Assets
-from models.checkpoint import loading as checkpoint
 from models.synthesizer.vocoders import ResamplingVocoder, check_mel_contract, open_vocoder
 from models.vocoder.freevgl import FreeVGL
 from models.vocoder.hifigan import HiFiGAN
@@ -49,9 +48,7 @@ def make_vocoder(folder: Path, mel: MelConfig = MEL, rates: tuple[int, ...] = (8
     return save_weights(write_model(folder, *of_model, preprocess=preprocess), folder)
 
 
-def test_without_a_name_there_is_the_bundled_vocoder_or_griffin_lim_for_another_mel(
-    tmp_path, monkeypatch, caplog
-):
+def test_the_default_is_the_bundled_vocoder_or_griffin_lim(tmp_path, monkeypatch, caplog):
     with caplog.at_level(logging.INFO):
         opened = open_vocoder(None, MelConfig())
         assert isinstance(opened.load(SETTINGS, "cpu"), FreeVGL)
@@ -69,9 +66,7 @@ def test_without_a_name_there_is_the_bundled_vocoder_or_griffin_lim_for_another_
     assert asked.iterations == 4
 
 
-def test_a_vocoder_of_the_same_mel_speaks_silently_in_the_precision_of_the_settings(
-    tmp_path, caplog
-):
+def test_a_vocoder_of_the_same_mel_logs_nothing_and_has_the_precision_asked_for(tmp_path, caplog):
     opened = open_vocoder(make_vocoder(tmp_path / "v"), MEL)
     with caplog.at_level(logging.INFO):
         vocoder = opened.load(SETTINGS, "cpu")
@@ -81,14 +76,6 @@ def test_a_vocoder_of_the_same_mel_speaks_silently_in_the_precision_of_the_setti
     half = opened.load(dataclasses.replace(SETTINGS, vocoder_precision="bf16"), "cpu")
     assert next(half.resblocks.parameters()).dtype == torch.bfloat16
     assert half.infer(torch.randn(1, 80, 5)).dtype == torch.float32
-
-
-def test_a_mismatch_is_found_before_the_weights_are_read(tmp_path, monkeypatch):
-    folder = make_vocoder(tmp_path / "v")
-    for name in ("read_tensors", "model_of"):
-        monkeypatch.setattr(checkpoint, name, None)
-    with pytest.raises(InputError, match="sample_rate 16000 and 22050"):
-        open_vocoder(folder, dataclasses.replace(MEL, sample_rate=16000))
 
 
 def test_a_vocoder_of_another_rate_speaks_when_it_is_resampled(tmp_path, caplog):
@@ -102,9 +89,7 @@ def test_a_vocoder_of_another_rate_speaks_when_it_is_resampled(tmp_path, caplog)
     assert "sample_rate 22050 and 16000, win_length 1024 and 800" in caplog.text
 
 
-def test_a_vocoder_of_the_same_mel_or_another_padding_is_accepted_and_that_is_said(
-    tmp_path, caplog
-):
+def test_a_vocoder_of_another_padding_is_accepted_and_that_is_logged(tmp_path, caplog):
     other = dataclasses.replace(MEL, padding="hifigan")
     with caplog.at_level(logging.INFO):
         check_mel_contract(MEL, MelConfig(), "v")
@@ -242,5 +227,5 @@ def test_the_seed_decides_the_noise_also_through_resampling(tmp_path, source):
     first, again, other = (vocoder.infer(mel, seed=seed) for seed in (1, 1, 2))
     assert torch.equal(first, again)
     assert (first - other).abs().max() > 0.1
-    pieces = torch.cat(list(vocoder.generate(mel, 4, seed=1)), dim=1)
-    assert (pieces - first).abs().max() < 1e-5
+    pieces = [*vocoder.generate(mel, 4, seed=1)]
+    assert (torch.cat(pieces, dim=1) - first).abs().max() < 1e-5

@@ -37,6 +37,7 @@ STEPS = 2  # of each phone; the first has twice as many, the last all that follo
 JUMP = 1  # at this step attention is on the last phone, and not on the first
 SMALL = {"n_layers": 1, "head_size": 4, "filter_size": 4}
 FASTPITCH = {"variant": "1.0", "hidden": 8, "encoder": SMALL, "decoder": SMALL}
+PITCH_MODEL = ("FastPitch", FASTPITCH)
 
 CONFIG = JointAlignerConfig(hidden=4, attention_channels=3)
 ASSETS = Assets(MelConfig(), arpabet_vocabulary(), (Speaker("a", "en-us"), Speaker("b", "en-us")))
@@ -74,9 +75,7 @@ def made(request, tmp_path_factory) -> tuple[Path, int]:
     return root, r
 
 
-def bring_in(
-    root, target, path="monotonic", voice="", model=("FastPitch", FASTPITCH), **preprocess
-):
+def bring_in(root, target, path="monotonic", voice="", model=PITCH_MODEL, **preprocess):
     """Imports the durations of the voice; returns the configuration of another model."""
     keys = {"imported_dir": str(target / "imported"), "processed_dir": str(target / "data")}
     keys |= {"aligner": "imported", "split": {}} | preprocess
@@ -99,8 +98,7 @@ def test_the_durations_of_a_known_attention_arrive_in_the_features(path, made, t
     root, r = made
     truth = FeatureStore(root / "data/LJSpeech")
     assert any(truth.frames % 3)  # the last step of r=3 is cut
-    config = bring_in(root, tmp_path, path)
-    prepare_dataset(config, "LJSpeech", 1)
+    prepare_dataset(bring_in(root, tmp_path, path), "LJSpeech", 1)
     store = FeatureStore(tmp_path / "data/LJSpeech")
     assert list(store.ids) == sorted(CHOSEN)
     for id in CHOSEN:
@@ -119,9 +117,8 @@ def test_boundaries_lie_between_the_steps_that_share_an_attention():
     steps = torch.tensor([[1.0, 0.0], [0.8, 0.2], [0.0, 1.0]])
     frames = _between_steps(steps.repeat_interleave(3, dim=0)[:8], 3)  # the last step is cut
     torch.testing.assert_close(frames[1::3], steps)
-    assert frames[:, 0].tolist() == pytest.approx(
-        [1, 1, 14 / 15, 13 / 15, 0.8, 8 / 15, 4 / 15, 0], abs=1e-6
-    )
+    expected = [1, 1, 14 / 15, 13 / 15, 0.8, 8 / 15, 4 / 15, 0]
+    assert frames[:, 0].tolist() == pytest.approx(expected, abs=1e-6)
     log_attention = frames.clamp(min=1e-6).log()[None]
     assert monotonic_durations(log_attention, *torch.tensor([[2], [8]])).tolist() == [[6, 2]]
     torch.testing.assert_close(_between_steps(steps, 1), steps)
@@ -145,9 +142,7 @@ def test_the_report_has_the_quality_of_each_utterance_worst_first(made, tmp_path
 
 
 @pytest.mark.usefixtures("_known_attention")
-@pytest.mark.parametrize(
-    "model", [("FastPitch", FASTPITCH), ("FastSpeech2", VOICE), ("FlowSpeech", FLOW)]
-)
+@pytest.mark.parametrize("model", [PITCH_MODEL, ("FastSpeech2", VOICE), ("FlowSpeech", FLOW)])
 def test_models_that_need_durations_train_with_them(model, made, tmp_path):
     config = bring_in(made[0], tmp_path, model=model)
     prepare_dataset(config, "LJSpeech", 1)
@@ -246,7 +241,6 @@ def test_the_aligner_has_the_weights_of_the_checkpoint_and_is_in_eval_mode():
     found = load_joint_aligner(voice(trained.state_dict()))
     phones = (torch.tensor([[3, 4, 5]]), torch.tensor([3]), torch.tensor([1]))
     batch = (*phones, torch.randn(1, 80, 6), torch.tensor([6]))
-
     assert not found.training
     assert torch.equal(found(*batch), trained(*batch))
 

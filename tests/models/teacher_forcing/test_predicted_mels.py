@@ -172,8 +172,7 @@ def test_the_splits_are_those_of_the_acoustic_model(place):
 
 def test_a_vocoder_can_be_trained_on_predicted_mels(finished):
     config = vocoder_config(finished)
-    data = load_data(config, collect_assets(config), ProcessRank(), torch.device("cpu"))
-    (batch,) = data.train
+    (batch,) = load_data(config, collect_assets(config), ProcessRank(), torch.device("cpu")).train
     assert sorted(batch.ids) == [id for id in IDS if not id.startswith("LJ002")]
     assert batch.wav.shape == (7, 32 * 256)
 
@@ -194,9 +193,8 @@ def test_with_another_padding_the_audio_is_shifted_to_the_mels(place):
 
 def test_other_weights_predict_the_mels_again(finished, caplog):
     before = store_of(finished).read(IDS[0])
-    other = write_voice(finished, "other", seed=1)
     with caplog.at_level(logging.INFO):
-        prepare(finished, other)
+        prepare(finished, write_voice(finished, "other", seed=1))
     assert "from_acoustic.weights was 'sha256" in " ".join(caplog.text.split())
     after = store_of(finished).read(IDS[0])
     assert np.abs(after.mel - before.mel).mean() > 0.1
@@ -356,7 +354,6 @@ def test_names_of_one_speaker_and_of_that_of_the_model_may_differ(finished, capl
     expected = [store_of(finished).read(id).mel for id in IDS]
     shutil.rmtree(finished / "data/vocoder")
     rename_the_speaker(finished / "ckpts/voice")
-
     prepare(finished)
     notice = "voice speaks as Somebody for the utterances of LJSpeech"
     assert notice in " ".join(caplog.text.split())
@@ -368,7 +365,6 @@ def test_one_of_several_speakers_whom_the_model_does_not_know_is_refused(place, 
     rename_the_speaker(place / "ckpts/voice")
     store = FeatureStore(place / "data/LJSpeech")
     monkeypatch.setattr(store, "speakers", ("Somebody", *store.speakers[1:]))
-
     message = "the speaker of LJ001-0008, 'LJSpeech', is not among the speakers"
     with pytest.raises(InputError, match=message):
         VoiceData(load_model(place / "ckpts/voice"), store)

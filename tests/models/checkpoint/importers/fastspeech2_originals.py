@@ -47,16 +47,21 @@ def checkpoint(n_rows: int, n_speakers: int = 0, ranges: Tensor | None = None) -
     return tensors
 
 
+def without_postnet(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Tensors for refusals: the 4 million weights of the postnet take time."""
+    return {name: t for name, t in tensors.items() if not name.startswith("postnet.")}
+
+
 @torch.no_grad()
 def synthesise(
     tensors: dict[str, Tensor], ids: list[int], speaker: int | None = None, levels: Levels = PHONES
 ) -> Spoken:
     """One utterance, all controls 1."""
-    n_symbols, n_speakers = (
-        len(tensors.get(f"{name}.weight", ())) for name in ("encoder.src_word_emb", "speaker_emb")
-    )
-    network = PlainFastSpeech2(SMALL._replace(n_symbols=n_symbols, n_speakers=n_speakers)).eval()
-    network.load_state_dict(tensors)
+    n_symbols = len(tensors["encoder.src_word_emb.weight"])
+    n_speakers = len(tensors.get("speaker_emb.weight", ()))
+    with torch.device("meta"):  # random weights of the postnet would take time
+        network = PlainFastSpeech2(SMALL._replace(n_symbols=n_symbols, n_speakers=n_speakers))
+    network.eval().load_state_dict(tensors, assign=True)
     per_frame = [name for name, level in levels._asdict().items() if level == "frame"]
     return network.speak(torch.tensor([ids]), speaker, per_frame)
 

@@ -8,7 +8,6 @@ from torch import nn
 
 from models.checkpoint.loading import load_model
 from models.vocoder.hifigan.config import GeneratorConfig
-from tests.models.checkpoint.importers.reading import json5_of
 from tests.models.vocoder.plain_hifigan import PlainHiFiGAN, PlainSubDiscriminator
 
 N_MELS, HOP = 8, 64
@@ -28,7 +27,7 @@ def network_of(sizes):
     return PlainHiFiGAN(GeneratorConfig(**sizes), N_MELS)
 
 
-def random_generator(sizes, seed=0):
+def random_generator(sizes=SIZES, seed=0):
     """A state dict with weight normalisation under its old names."""
     torch.manual_seed(seed)
     state = {}
@@ -117,7 +116,7 @@ def write_authors(folder: Path, state, sizes=SIZES, step=100, **changes):
 
 
 def amphion_args(sizes=SIZES, **audio):
-    """args.json as Amphion writes it."""
+    """The values in args.json of Amphion."""
     preprocess = {"n_mel": N_MELS, "n_fft": 256, "hop_size": HOP, "win_size": 256}
     preprocess |= {"sample_rate": 8000, "fmin": 0, "fmax": 4000, "cut_mel_frame": 16}
     generator = {"generator": "hifigan", "discriminators": ["msd", "mpd", "msstftd"]}
@@ -131,7 +130,7 @@ def amphion_args(sizes=SIZES, **audio):
         "model": generator | {"hifigan": sizes},
         "train": optimizer | {"batch_size": 5, "exponential_lr": {"lr_decay": 0.98}},
     }
-    return json5_of(tree)
+    return json.dumps(tree)
 
 
 def write_amphion(root, state, older, args):

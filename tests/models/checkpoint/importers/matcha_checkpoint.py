@@ -174,9 +174,8 @@ def contained(value: object, parent: object = None) -> object:
 def write_checkpoint(path, monkeypatch, parts=PUBLISHED, changes=None, tensors=None) -> Path:
     """Writes a file as Lightning does, with `hyper_parameters` changed."""
     settings = settings_of(parts) | (changes or {})
-    values = {
-        n: contained(part) if isinstance(part, dict) else part for n, part in settings.items()
-    }
+    contents = settings.items()
+    values = {n: contained(part) if isinstance(part, dict) else part for n, part in contents}
     saved = {
         "epoch": 7,
         "global_step": 1234,

@@ -26,6 +26,7 @@ def read_foreign(path):
     return importer.read(weights)
 
 
-def json5_of(tree):
-    """As json5.dump writes it: sorted, with a comma after the last of everything."""
-    return re.sub(r"(?<![\[{,])(?=\n *[\]}])", ",", json.dumps(tree, indent=4, sort_keys=True))
+def write_as_json5(path):
+    """Rewrites JSON as Amphion does with json5.dump: a comma after the last of everything."""
+    text = json.dumps(json.loads(path.read_text()), indent=4, sort_keys=True)
+    path.write_text(re.sub(r"(?<![\[{,])(?=\n *[\]}])", ",", text))

@@ -176,9 +176,8 @@ class Network:
 
     def _attend(self, name: str, hidden: np.ndarray) -> np.ndarray:
         size, contexts = HIDDEN // HEADS, []
-        parts = [
-            self._dense(f"{name}/attention/self/{p}", hidden) for p in ("query", "key", "value")
-        ]
+        inner = f"{name}/attention/self"
+        parts = [self._dense(f"{inner}/{part}", hidden) for part in ("query", "key", "value")]
         for head in range(HEADS):
             query, key, value = (part[:, head * size : (head + 1) * size] for part in parts)
             scores = np.exp(query @ key.T / np.sqrt(size))

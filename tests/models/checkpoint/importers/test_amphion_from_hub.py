@@ -1,5 +1,7 @@
 """Models that others published, by their names, from a Hub on this machine with their layouts."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -55,11 +57,8 @@ def write_fastspeech2(folder, weights="pytorch_model.bin"):
 
 
 def files_of(folder):
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
+    files = filter(Path.is_file, folder.rglob("*"))
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +112,6 @@ def test_both_together_speak_as_the_same_files_in_folders_do(amphion, layouts, m
     assert speech.sample_rate == 22050
     assert len(speech.wav) == speech.mel.shape[1] * 256
     np.testing.assert_array_equal(speech.wav, local.wav)
-
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     amphion.asked.clear()
     offline = Synthesizer(FASTSPEECH2, vocoder=HIFIGAN)("Hello, world!")

@@ -170,9 +170,8 @@ def test_a_file_describes_network_and_mel(tmp_path):
 )
 def test_the_symbols_are_nvidias(tmp_path, n_symbols, setup, extractor, p_arpabet):
     config = {**SMALL, "n_symbols": n_symbols}
-    model = load_model(
-        write_checkpoint(tmp_path / NAME, tensors_of(config), config, train_setup=setup)
-    )
+    path = write_checkpoint(tmp_path / NAME, tensors_of(config), config, train_setup=setup)
+    model = load_model(path)
     text = model.config.preprocess.text
     assert (text.phone_extractor, text.p_arpabet) == (extractor, p_arpabet)
     assert model.vocabulary == nvidia_vocabulary(extractor)

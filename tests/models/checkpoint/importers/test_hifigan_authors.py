@@ -30,7 +30,7 @@ def test_it_gives_the_original_s_numbers(tmp_path, sizes, form):
 
 
 def test_half_precision_and_parallel_runs_load_as_well(tmp_path):
-    halves = {name: tensor.half() for name, tensor in random_generator(SIZES).items()}
+    halves = {name: tensor.half() for name, tensor in random_generator().items()}
     parallel = {f"module.{name}": tensor for name, tensor in halves.items()}
     widened = {name: tensor.float() for name, tensor in halves.items()}
     check_wav(write_authors(tmp_path, parallel), widened)
@@ -38,33 +38,30 @@ def test_half_precision_and_parallel_runs_load_as_well(tmp_path):
 
 def test_the_newest_generator_is_taken_whatever_else_lies_there(tmp_path):
     for step in (99_995_000, 5000, 100_000_000):
-        write_authors(tmp_path, random_generator(SIZES, seed=step), step=step)
+        write_authors(tmp_path, random_generator(seed=step), step=step)
     (tmp_path / "logs").mkdir()
     (tmp_path / "g_999.wav").touch()
     (tmp_path / "g_99999999_copy").touch()
-    named = check_wav(tmp_path / "g_00005000", random_generator(SIZES, seed=5000))
+    named = check_wav(tmp_path / "g_00005000", random_generator(seed=5000))
     assert (load_model(tmp_path).step, named.step) == (100_000_000, 5000)
 
 
-def test_a_generator_converted_to_safetensors_gives_the_originals_numbers(tmp_path):
-    state = random_generator(SIZES)
-    (write_authors(tmp_path, state) / "g_00000100").unlink()
+def test_a_published_generator_is_found_by_its_name_also_in_safetensors(tmp_path):
+    state = random_generator()
+    path = write_authors(tmp_path, state) / "g_00000100"
+    path = path.rename(tmp_path / "generator_v1")
+    assert check_wav(tmp_path, state).step is None
+    path.unlink()
     save_file(state, tmp_path / "generator.safetensors")
     check_wav(tmp_path, state)
-
-
-def test_a_published_generator_is_found_by_its_name(tmp_path):
-    state = random_generator(SIZES)
-    (write_authors(tmp_path, state) / "g_00000100").rename(tmp_path / "generator_v1")
-    assert check_wav(tmp_path, state).step is None
     (tmp_path / "generator_v2").touch()
-    with pytest.raises(InputError, match=r"several models in it \(generator_v1, generator_v2"):
+    message = r"several models in it \(generator.safetensors, generator_v2"
+    with pytest.raises(InputError, match=message):
         load_model(tmp_path)
 
 
 def test_its_settings_are_imported(tmp_path):
-    model = load_model(write_authors(tmp_path, random_generator(SIZES), fmin=20, fmax=None))
-
+    model = load_model(write_authors(tmp_path, random_generator(), fmin=20, fmax=None))
     assert model.mel.padding == "hifigan"
     assert (model.mel.sample_rate, model.mel.hop_length, model.mel.n_mels) == (8000, 64, 8)
     assert (model.mel.f_min, model.mel.f_max) == (20, 4000)
@@ -73,14 +70,13 @@ def test_its_settings_are_imported(tmp_path):
 @OLD_NAMES
 def test_imported_discriminators_score_as_the_originals_do(tmp_path, small_discriminator):
     periods, scales = period_discriminators().eval(), scale_discriminators().eval()
-    write_authors(tmp_path, random_generator(SIZES))
+    write_authors(tmp_path, random_generator())
     optimizer = {"state": {0: {"exp_avg": torch.ones(2), "exp_avg_sq": torch.ones(2)}}}
     networks = {"mpd": periods.state_dict(), "msd": scales.state_dict()}
     torch.save({**networks, "optim_d": optimizer, "steps": 9}, tmp_path / "do_00000100")
     others = read_foreign(tmp_path).training_networks()
     wanted = small_discriminator.state_dict().keys()
     small_discriminator.load_state_dict(adapt_weight_norm(others.tensors["discriminator"], wanted))
-
     wav = torch.rand(2, 700) * 2 - 1
     ours = small_discriminator.eval()(wav)
     theirs = [discriminate(wav).score for discriminate in periods.discriminators]
@@ -98,23 +94,20 @@ def test_imported_discriminators_score_as_the_originals_do(tmp_path, small_discr
 @pytest.mark.usefixtures("small_discriminator")
 @OLD_NAMES
 def test_discriminators_of_other_shapes_are_listed_and_random_numbers_are_those_before(tmp_path):
-    write_authors(tmp_path, random_generator(SIZES))
+    write_authors(tmp_path, random_generator())
     periods, scales = period_discriminators((2, 4, 4, 6, 8)), scale_discriminators()
-    discriminators = {"mpd": periods.state_dict(), "msd": scales.state_dict()}
-    torch.save(discriminators, tmp_path / "do_00000100")
+    torch.save({"mpd": periods.state_dict(), "msd": scales.state_dict()}, tmp_path / "do_00000100")
     state = torch.get_rng_state()
     others = read_foreign(tmp_path).training_networks()
-
     assert torch.equal(torch.get_rng_state(), state)
     assert {name.split(".")[0] for name in others.tensors["discriminator"]} == {"msd"}
     assert others.unused == ("do_00000100: mpd: its layers or shapes differ from Arion's",)
 
 
 def test_speaking_does_not_read_the_discriminators(tmp_path):
-    write_authors(tmp_path, random_generator(SIZES))
+    write_authors(tmp_path, random_generator())
     (tmp_path / "do_00000100").write_bytes(b"broken")
     model = load_model(tmp_path)
-
     with pytest.raises(InputError, match=r"do_00000100: not a file of tensors"):
         model.stored("discriminator")
 
@@ -141,16 +134,14 @@ def test_speaking_does_not_read_the_discriminators(tmp_path):
     ],
 )
 def test_every_tensor_is_used_and_none_is_missing(tmp_path, change, message):
-    state = {n: t for n, t in (random_generator(SIZES) | change).items() if t is not None}
-
+    state = {n: t for n, t in (random_generator() | change).items() if t is not None}
     with pytest.raises(InputError, match=rf"g_00000100: does not fit .*config\.json: {message}"):
         load_model(write_authors(tmp_path, state))
 
 
 def test_a_pair_whose_shapes_do_not_fit_one_another_is_named(tmp_path):
-    state = random_generator(SIZES)
+    state = random_generator()
     state["ups.1.weight_g"] = torch.ones(3)
-
     with pytest.raises(InputError, match=r"g_00000100: ups\.1: magnitudes \(3,\) of directions"):
         load_model(write_authors(tmp_path, state))
 
@@ -162,18 +153,18 @@ def test_settings_that_cannot_be_are_named_with_their_file(tmp_path):
         r".*multiply to 64.*hop_length is 32": {"hop_size": 32},
     }.items():
         with pytest.raises(InputError, match=rf"config\.json: {message}"):
-            load_model(write_authors(tmp_path, random_generator(SIZES), **change))
+            load_model(write_authors(tmp_path, random_generator(), **change))
 
 
 @pytest.mark.parametrize("kind", ["2", 1, None])
 def test_blocks_of_another_type_than_in_the_settings_are_refused(tmp_path, kind):
     """The original code takes every other value than "1" for type 2."""
     with pytest.raises(InputError, match=r"does not fit .*config\.json: .*left over: resblocks"):
-        load_model(write_authors(tmp_path, random_generator(SIZES), resblock=kind))
+        load_model(write_authors(tmp_path, random_generator(), resblock=kind))
 
 
 def test_a_file_without_a_generator_is_refused(tmp_path):
-    write_authors(tmp_path, random_generator(SIZES))
+    write_authors(tmp_path, random_generator())
     torch.save({"model": torch.ones(2), "epoch": 3}, tmp_path / "g_00000100")
     with pytest.raises(InputError, match=r"generator: 'epoch' is of type int, expected a"):
         load_model(tmp_path)
@@ -183,7 +174,7 @@ def test_a_file_without_a_generator_is_refused(tmp_path):
 
 
 def test_a_setting_or_config_that_is_missing_is_named(tmp_path):
-    path = write_authors(tmp_path, random_generator(SIZES)) / "config.json"
+    path = write_authors(tmp_path, random_generator()) / "config.json"
     text = path.read_text()
     for key in ("upsample_rates", "upsample_kernel_sizes", "resblock", "sampling_rate"):
         path.write_text(text.replace(f'"{key}"', '"other"'))

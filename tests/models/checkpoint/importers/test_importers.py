@@ -24,7 +24,6 @@ def an_importer(kind, answer):
 def test_an_importer_is_a_file_in_the_folder():
     modules = foreign.importers()
     names = {module.__name__.rpartition(".")[2] for module in modules}
-
     assert {"hifigan_amphion", "hifigan_authors"} <= names
     assert all(callable(m.recognises) and callable(m.read) and m.KIND and m.FILES for m in modules)
     assert not any(name.startswith("_") for name in names)
@@ -35,7 +34,6 @@ def test_an_importer_that_misses_a_file_gives_way_to_one_that_does_not(tmp_path,
     right = an_importer("b", True)
     monkeypatch.setattr(foreign, "importers", lambda: [an_importer("a", "no yaml"), right])
     assert foreign.find(tmp_path / "weights")[1].KIND == "b"
-
     others = [an_importer("a", "no yaml"), an_importer("b", False), an_importer("c", "no json")]
     monkeypatch.setattr(foreign, "importers", lambda: others)
     with pytest.raises(InputError, match=r"^no yaml; or no json$"):
@@ -44,7 +42,6 @@ def test_an_importer_that_misses_a_file_gives_way_to_one_that_does_not(tmp_path,
 
 def test_what_is_unknown_is_refused_with_what_is_known(tmp_path):
     (tmp_path / "weights.onnx").write_bytes(b"?")
-
     assert foreign.find(tmp_path) is None
     for path in (tmp_path, tmp_path / "weights.onnx"):
         with pytest.raises(InputError, match=r"checkpoint of another project: .*HiFi-GAN of"):
@@ -58,7 +55,6 @@ def test_an_experiment_of_ours_is_not_looked_at_by_importers(tmp_path, monkeypat
     for name in [name for name in sys.modules if name.startswith("models.checkpoint.importers.")]:
         monkeypatch.delitem(sys.modules, name)
     (tmp_path / "model.safetensors").write_bytes(b"")
-
     with pytest.raises(InputError, match=r"no config\.json"):
         load_model(tmp_path)
     assert not any(name.startswith("models.checkpoint.importers.fast") for name in sys.modules)
@@ -82,9 +78,7 @@ def cut_short(_, path):
     ("save", "fault"),
     [(torch.save, r"refused: it names \w+\.system"), (cut_short, "not a file of tensors")],
 )
-def test_a_file_that_is_no_tensors_is_one_message_and_runs_nothing(
-    tmp_path, name, args, save, fault
-):
+def test_what_is_no_tensors_is_one_message_and_not_run(tmp_path, name, args, save, fault):
     marker, path = tmp_path / "marker", tmp_path / name
     path.parent.mkdir(exist_ok=True)
     if name.startswith("g_"):
@@ -93,7 +87,6 @@ def test_a_file_that_is_no_tensors_is_one_message_and_runs_nothing(
         (tmp_path / "args.json").write_text(args)
     parts = ("generator", "generator_state_dict", "mel_linear.weight", "optimizer")
     save(dict.fromkeys(parts, Command(marker)), path)
-
     for given in (tmp_path, path):
         with pytest.raises(InputError, match=f"{path.name}: {fault}"):
             load_model(given)

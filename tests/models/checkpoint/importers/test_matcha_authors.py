@@ -85,9 +85,7 @@ def test_numbers_are_those_of_the_authors_code(tmp_path, monkeypatch, variant):
         torch.testing.assert_close(values, torch.as_tensor(expected), rtol=0, atol=1e-4)
 
 
-def test_it_has_the_settings_symbols_and_speakers_of_the_file_and_imports_nothing(
-    tmp_path, monkeypatch
-):
+def test_settings_symbols_and_speakers_are_read_without_an_import(tmp_path, monkeypatch):
     path = write_checkpoint(tmp_path / "checkpoint_7.ckpt", monkeypatch, Parts(2))
     before = set(sys.modules)
     voice = load_model(path)
@@ -133,9 +131,8 @@ def test_what_needs_more_is_refused(tmp_path, monkeypatch, changes, message):
 def test_other_numbers_of_symbols_are_refused(tmp_path, monkeypatch):
     tensors = weights_of(Parts())
     tensors["encoder.emb.weight"] = tensors["encoder.emb.weight"][:100]
-    path = write_checkpoint(tmp_path / "matcha.ckpt", monkeypatch, tensors=tensors)
     with pytest.raises(InputError, match="100 symbols, expected the 178"):
-        load_model(path)
+        load_model(write_checkpoint(tmp_path / "matcha.ckpt", monkeypatch, tensors=tensors))
 
 
 def test_checkpoints_of_other_models_are_not_recognised(tmp_path):

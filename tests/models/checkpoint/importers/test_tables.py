@@ -2,24 +2,17 @@ from pathlib import Path
 
 import pytest
 
-from models.checkpoint.importers._tables import (
-    TensorNames,
-    below,
-    existing,
-    required,
-    tree_of,
-    value_at,
-)
+from models.checkpoint.importers import _tables
 from utils.errors import InputError
 
 ARGS = {"model": {"hifigan": {"resblock": "1"}}, "train": None, "fmax": None}
 FILE = Path("args.json")
 MEL = {"preprocess.sample_rate": 22050, "preprocess.f_max": 8000}
 
-NAMES = TensorNames(
+NAMES = _tables.TensorNames(
     {
         "a.{n}.b.{m}.": "{m}.of.{n}.",
-        **below({"{word}_layer.": "{word}."}, {"{n}.": "{n+1}."}),
+        **_tables.below({"{word}_layer.": "{word}."}, {"{n}.": "{n+1}."}),
         "all.": "everything.",
     }
 )
@@ -33,26 +26,26 @@ PAIRS = [
 
 
 def test_a_dotted_key_of_a_missing_section_has_no_value():
-    assert value_at(ARGS, "model.hifigan.resblock") == "1"
-    assert value_at(ARGS, "model.nsf.resblock") is None
-    assert value_at(ARGS, "train.adamw") is None
+    assert _tables.value_at(ARGS, "model.hifigan.resblock") == "1"
+    assert _tables.value_at(ARGS, "model.nsf.resblock") is None
+    assert _tables.value_at(ARGS, "train.adamw") is None
 
 
 def test_settings_get_our_names_if_they_exist():
     table = {"model.resblock": "model.hifigan.resblock", "train.lr": "train.lr", "f_max": "fmax"}
-    assert existing(ARGS, table) == {"model.resblock": "1", "f_max": None}
+    assert _tables.existing(ARGS, table) == {"model.resblock": "1", "f_max": None}
 
 
 def test_all_missing_values_are_named():
     table = {"a": "fmax", "b": "model.hifigan.rates", "c": "train.seed"}
     message = r"^args.json: model.hifigan.rates, train.seed is missing; expected the settings"
     with pytest.raises(InputError, match=message):
-        required(ARGS, table, FILE)
-    assert required(ARGS, {"a": "fmax"}, FILE) == {"a": None}
+        _tables.required(ARGS, table, FILE)
+    assert _tables.required(ARGS, {"a": "fmax"}, FILE) == {"a": None}
 
 
 def test_a_tree_has_sections_and_knows_the_file():
-    tree = tree_of("tts", MEL, FILE)
+    tree = _tables.tree_of("tts", MEL, FILE)
     assert tree.values["preprocess"] == {"sample_rate": 22050, "f_max": 8000}
     assert tree.values["log_dir"] == "ckpts/tts"
     assert tree.origins["preprocess", "sample_rate"] == "args.json"
@@ -61,7 +54,7 @@ def test_a_tree_has_sections_and_knows_the_file():
 def test_a_mel_without_an_upper_edge_ends_at_half_of_the_sample_rate():
     def f_max(rate):
         settings = {"preprocess.sample_rate": rate, "preprocess.f_max": None}
-        return tree_of("tts", settings, FILE).values["preprocess"]["f_max"]
+        return _tables.tree_of("tts", settings, FILE).values["preprocess"]["f_max"]
 
     assert f_max(22050) == 11025
     assert f_max("fast") is None  # the error names the sample rate

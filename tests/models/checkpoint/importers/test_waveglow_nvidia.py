@@ -54,16 +54,11 @@ def folded_with_cond_layers(state):
 
 
 @pytest.mark.parametrize("form", [dict, with_cond_layers, folded, folded_with_cond_layers])
-@pytest.mark.parametrize("parallel", [False, True])
-@pytest.mark.parametrize("config", [SIZES, None])
-def test_it_gives_the_originals_numbers_both_ways(tmp_path, state, mel, form, parallel, config):
-    content = {"epoch": 1000, "state_dict": form(state)}
-    if parallel:
-        content["state_dict"] = {f"module.{n}": t for n, t in content["state_dict"].items()}
-    if config is not None:
-        content["config"] = config
-    network = load_model(write(tmp_path, content)).network
-
+@pytest.mark.parametrize("prefix", ["", "module."])
+@pytest.mark.parametrize("config", [{"config": SIZES}, {}])
+def test_it_gives_the_originals_numbers_both_ways(tmp_path, state, mel, form, prefix, config):
+    tensors = {prefix + name: tensor for name, tensor in form(state).items()}
+    network = load_model(write(tmp_path, {"epoch": 1000, "state_dict": tensors, **config})).network
     wav = 0.1 * torch.randn(2, T * STRIDE)
     z, log_s, log_det = encode(state, SIZES, wav, mel)
     with torch.no_grad():
@@ -71,7 +66,6 @@ def test_it_gives_the_originals_numbers_both_ways(tmp_path, state, mel, form, pa
     assert (latent.z - z).abs().max() < 1e-4
     assert latent.log_scales.sum().item() == pytest.approx(log_s, rel=1e-4)
     assert latent.log_det.sum().item() == pytest.approx(log_det, rel=1e-4)
-
     z = torch.randn(2, 8, T * STRIDE // 8)
     expected = decode(state, SIZES, z, mel)
     assert expected.abs().max() > 0.5
@@ -90,7 +84,6 @@ def test_every_way_to_store_the_tensors_loads_and_unused_parts_are_listed(tmp_pa
     optimizer = {"state": {0: {"exp_avg": torch.ones(2)}}, "param_groups": [{"lr": 1e-4}]}
     whole = {"epoch": 3, "config": SIZES, "state_dict": state, "optimizer": optimizer}
     whole |= {"scaler": {"scale": 1.0}, "cuda_rng_state_all": [torch.zeros(3, dtype=torch.uint8)]}
-
     path = write(tmp_path / "whole", whole | {"iteration": 77})
     assert numbers_are_right(path, state, mel)
     unused = ("optimizer", "scaler", "cuda_rng_state_all")
@@ -141,7 +134,6 @@ def test_the_mel_is_that_of_the_recipe_unless_a_config_says_otherwise(tmp_path, 
     assert (model.mel.n_mels, model.mel.f_max, model.mel.padding) == (N_MELS, 8000, "centre")
     assert "with the mel of NVIDIA's recipe" in caplog.text
     assert model.home == path.parent
-
     other = load_model(write(tmp_path / "b", {"state_dict": random_checkpoint(), "config": SIZES}))
     assert (other.mel.sample_rate, other.mel.hop_length, other.mel.f_max) == (8000, 64, 4000)
     incomplete = {key: DATA_CONFIG[key] for key in DATA_CONFIG if key != "mel_fmax"}

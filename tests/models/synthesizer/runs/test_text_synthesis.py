@@ -1,7 +1,9 @@
 import json
+import os
 import signal
 import sys
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,6 +14,7 @@ import soundfile
 from config.preprocess import PreprocessConfig
 from config.schema import InferenceConfig
 from models.base.assets import Speaker
+from models.synthesizer.runs import text_synthesis
 from models.synthesizer.runs.results import ResultFolder, TextLine, row_of
 from models.synthesizer.runs.text_synthesis import (
     InputText,
@@ -41,7 +44,6 @@ from processors.extraction.fingerprint import fingerprint_of, write_fingerprint
 from processors.records import TimedPhone, TimedWord, Word
 from tests.models.synthesizer.speeches import make_speech
 from tests.models.synthesizer.test_synthesizer import make_voice
-from tests.processes import Process
 from utils.errors import InputError
 from utils.locks import LOCK_FILE, locked
 
@@ -168,12 +170,11 @@ class FakeSynthesizer:
 
 
 def make_synthesis(tmp_path: Path, *speakers: str, save_plots: bool = False) -> TextSynthesis:
+    preprocess = PreprocessConfig(processed_dir=str(tmp_path / "data"))
     config = SimpleNamespace(
-        preprocess=PreprocessConfig(processed_dir=str(tmp_path / "data")),
-        inference=InferenceConfig(save_plots=save_plots),
+        preprocess=preprocess, inference=InferenceConfig(save_plots=save_plots)
     )
-    fake = FakeSynthesizer(config, *(speakers or ("one",)))
-    return TextSynthesis(fake, tmp_path / "out")
+    return TextSynthesis(FakeSynthesizer(config, *(speakers or ("one",))), tmp_path / "out")
 
 
 def prepare(tmp_path: Path, dataset: str = "Anna", **texts: str) -> None:
@@ -284,16 +285,13 @@ def test_the_default_speaker_speaks_texts_that_name_none(tmp_path):
     with pytest.raises(InputError, match=r"2 speakers; choose one \(known: one, two\)"):
         synthesise_texts(synthesis, plain(["Hi."]), Settings())
     synthesis.synthesizer._default_id = 1
-    texts = [InputText("Hi."), InputText("Hi.", speaker="one")]
-    synthesise_texts(synthesis, texts, Settings())
-    lines = lines_of(tmp_path / "out" / "single")
-    assert [line["speaker"] for line in lines] == ["two", "one"]
+    synthesise_texts(synthesis, [InputText("Hi."), InputText("Hi.", speaker="one")], Settings())
+    assert [line["speaker"] for line in lines_of(tmp_path / "out" / "single")] == ["two", "one"]
 
 
 def test_a_bad_text_is_listed_by_its_line_and_gets_its_number_when_it_is_corrected(tmp_path):
-    texts = [
-        InputText(t, f"t.txt, line {n}") for n, t in enumerate(["Good.", "unspeakable", "Better."])
-    ]
+    numbered = enumerate(["Good.", "unspeakable", "Better."])
+    texts = [InputText(text, f"t.txt, line {n}") for n, text in numbered]
     synthesis, folder = make_synthesis(tmp_path), tmp_path / "out" / "single"
     message = r"1 of 3 texts .*\n  text-0002: t.txt, line 1: .* nothing to speak"
     with pytest.raises(InputError, match=message):
@@ -310,7 +308,8 @@ def test_a_split_becomes_files_named_by_id_which_another_dataset_does_not_overwr
     assert names_in(tmp_path / "out") == ["a.wav", "metadata.jsonl"]
     synthesise_dataset(make_synthesis(tmp_path), "Anna", "test", Settings())
     assert names_in(tmp_path / "out") == ["a.wav", "b.wav", "metadata.jsonl"]
-    with pytest.raises(InputError, match="choose another --infer_output_dir"):
+    message = r"wav is of the dataset 'Anna'; the a of 'Bert' .*choose another --infer_output_dir"
+    with pytest.raises(InputError, match=message):
         synthesise_dataset(make_synthesis(tmp_path), "Bert", "test", Settings())
     lines = [(x["id"], x["text"], x["dataset"]) for x in lines_of(tmp_path / "out")]
     assert lines == [("a", "Aa.", "Anna"), ("b", "Bb.", "Anna")]
@@ -378,36 +377,34 @@ def test_a_sentence_is_spoken_again_if_anything_that_it_depends_on_changed(tmp_p
     assert len(synthesis.synthesizer.calls) == 2
 
 
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from models.synthesizer.runs import text_synthesis
-from models.synthesizer.runs.results import ResultFolder
-from processors.extraction.fingerprint import fingerprint_of, write_fingerprint
-from processors.extraction.features import feature_dependence
-from tests.models.synthesizer.runs import test_text_synthesis as t
-
-holder, name = {"line": (ResultFolder, "add"), "wav": (text_synthesis, "write_wav")}[sys.argv[2]]
-finish = getattr(holder, name)
-
-def kill_at_the_third(*given):
-    if "text-0003" in str(given):
-        os.kill(os.getpid(), signal.SIGKILL)
-    return finish(*given)
-
-setattr(holder, name, kill_at_the_third)
-t.synthesise_texts(t.make_synthesis(Path(sys.argv[1])), t.plain(sys.argv[3:]), t.Settings())
-"""
+def assert_killed(function, *given) -> None:
+    """Runs a function in a fork, which dies by SIGKILL: no handler runs, no file is closed."""
+    child = get_context("fork").Process(target=function, args=given)
+    child.start()
+    child.join()
+    assert child.exitcode == -signal.SIGKILL
 
 
-@pytest.mark.parametrize("before", ["line", "wav"])
-def test_texts_keep_their_numbers_if_the_run_is_killed(tmp_path, before):
+def synthesise_up_to_the_third(root: Path, texts: list[str], holder: object, name: str) -> None:
+    """Kills its process before a function is called for the third text."""
+    finish = getattr(holder, name)
+
+    def kill_at_the_third(*given):
+        if "text-0003" in str(given):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return finish(*given)
+
+    setattr(holder, name, kill_at_the_third)
+    synthesise_texts(make_synthesis(root), plain(texts), Settings())
+
+
+@pytest.mark.parametrize(("holder", "name"), [(ResultFolder, "add"), (text_synthesis, "write_wav")])
+def test_texts_keep_their_numbers_if_the_run_is_killed(tmp_path, holder, name):
     """SIGKILL before the third wav, or between it and its line."""
     texts = [f"Text {n}." for n in range(1, 6)]
-    killed = Process("-c", KILLED, tmp_path, before, *texts).finish()
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert_killed(synthesise_up_to_the_third, tmp_path, texts, holder, name)
     folder = tmp_path / "out" / "single"
-    assert (folder / "text-0003.wav").exists() == (before == "line")
+    assert (folder / "text-0003.wav").exists() == (name == "add")
     synthesis = make_synthesis(tmp_path)
     synthesise_texts(synthesis, plain(texts), Settings())
     assert spoken_texts(synthesis) == texts[2:]
@@ -494,9 +491,8 @@ def test_transform_contour_and_fade_are_on_record(tmp_path):
 def test_a_contour_file_that_changed_is_heard_again_in_the_same_wav(tmp_path):
     synthesis = make_synthesis(tmp_path)
     contours = [PitchContour((1.0, end), "contour.txt") for end in (2.0, 2.0, 1.5)]
-    for transform, n_calls in zip(
-        [*contours, None, PitchTransform()], (1, 1, 2, 3, 3), strict=True
-    ):
+    transforms = *contours, None, PitchTransform()
+    for transform, n_calls in zip(transforms, (1, 1, 2, 3, 3), strict=True):
         synthesise_texts(synthesis, plain(["Hi."]), Settings(pitch_transform=transform))
         assert len(synthesis.synthesizer.calls) == n_calls
     # the last two have no contour, and a transform that changes nothing is none
@@ -534,9 +530,7 @@ PITCHED = InputText("Hi.", "t.tsv, line 3", pitch_file="p.txt", pitch=(0.0, 120.
         (PITCHED._replace(speaker="nobody"), {}, "the model has no speaker 'nobody'"),
     ],
 )
-def test_a_row_that_cannot_be_spoken_is_named_before_anything_is_written(
-    tmp_path, row, settings, message
-):
+def test_a_row_that_cannot_be_spoken_is_named_and_nothing_is_made(tmp_path, row, settings, message):
     synthesis, first = make_synthesis(tmp_path), InputText("Good.", "t.tsv, line 2")
     with pytest.raises(InputError, match=f"^t.tsv, line 3: {message}"):
         synthesise_texts(synthesis, [first, row], Settings(**settings))
@@ -559,9 +553,7 @@ def test_an_output_that_is_the_wav_of_another_text_is_kept_unless_overwritten(tm
     assert spoken_texts(synthesis) == ["Hi.", "Hi.", "Ho."]
 
 
-def test_a_dataset_prepared_for_another_voice_is_named_and_its_texts_are_read(
-    tmp_path, monkeypatch
-):
+def test_a_dataset_of_another_voice_is_named_and_its_texts_are_read(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     prepare(tmp_path, a="Aa.")
     made = PreprocessConfig(f0_max=500.0)
