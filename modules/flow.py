@@ -5,7 +5,7 @@ Synthesis follows the flow by Euler's method in a few steps.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -28,8 +28,9 @@ def path_point(noise: Tensor, target: Tensor, times: Tensor) -> tuple[Tensor, Te
 
 
 def solve(
-    velocity: Callable[[Tensor, Tensor], Tensor],
+    velocity: Callable[..., Tensor],
     start: Tensor,
+    conditions: Sequence[Tensor],
     n_steps: int,
     *,
     scans: bool = False,
@@ -37,20 +38,21 @@ def solve(
     """Follows a flow from time 0 to 1 by Euler's method in equal steps.
 
     Args:
-        velocity: Takes points (B, T, M) and times (B,), and returns (B, T, M).
+        velocity: Takes points (B, T, M), the conditions and times (B,), and returns (B, T, M).
         start: The points at time 0, (B, T, M).
         scans: Whether an exported graph has the steps as a scan, and so the network once.
     """
     if scans:
 
         def follow(point: Tensor, time: Tensor) -> tuple[Tensor, Tensor]:
-            return point + velocity(point, time.expand(len(point))) / n_steps, time.clone()
+            moved = velocity(point, *conditions, time.expand(len(point))).float() / n_steps
+            return point + moved, time.clone()
 
         return scan(follow, start, torch.arange(n_steps) / n_steps)[0]
     point = start
     for step in range(n_steps):
         times = start.new_full((len(start),), step / n_steps)
-        point = point + velocity(point, times) / n_steps
+        point = point + velocity(point, *conditions, times).float() / n_steps
     return point
 
 
@@ -66,8 +68,7 @@ def time_features(times: Tensor, n_channels: int) -> Tensor:
 def seeds_of_phones(phone_ids: Tensor, seed: int | Tensor) -> Tensor:
     """Returns a seed of each item for `frame_noise`, (B, N) -> (B,); padding, 0, does not count.
 
-    Args:
-        seed: From 0 to 2^63 - 1; one for all, or (B,).
+    The seed, one for all or (B,), is from 0 to 2^63 - 1.
     """
     places = torch.arange(phone_ids.shape[1], device=phone_ids.device)
     terms = _mixed(phone_ids * _PHONES + places) * (phone_ids > 0)  # (B, N)
@@ -79,10 +80,7 @@ def frame_noise(seeds: Tensor, n_frames: int, n_channels: int) -> Tensor:
 
     Unlike that of PyTorch's generators it does not depend on the batch, the length or the device,
     and can be part of a graph: counters are mixed to random bits, and two of them make a normal
-    number (Box and Muller 1958).
-
-    Args:
-        seeds: (B,) int64, from 0 to 2^32 - 1.
+    number (Box and Muller 1958). Seeds are (B,) int64, from 0 to 2^32 - 1.
     """
     counters = torch.arange(n_frames * n_channels, device=seeds.device).view(n_frames, n_channels)
     first = _mixed((_mixed(counters) + seeds[:, None, None]) % _WORD)  # (B, T, M)

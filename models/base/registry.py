@@ -33,9 +33,8 @@ def model_names(task: str) -> list[str]:
 def find_model(task: str, name: str) -> Model[Any]:
     """Imports a model, whose name may have any case, and returns its definition.
 
-    Raises:
-        InputError: If there is none of that name (the message lists the known ones), or its file
-            does not end with a valid `MODEL`.
+    An InputError refuses an unknown name and lists the known ones, or a file without a valid
+    `MODEL` at its end.
     """
     names = model_names(task)
     if name.lower() not in names:

@@ -136,9 +136,7 @@ class FeedForwardNetwork(nn.Module):
             phones, contours_hat[name] = contour(phones, contours[name], mask, speaker_ids, source)
         frames = regulate(phones, durations, frame_mask.shape[1])  # (B, T, H)
         for name, contour in self._contours("frame"):
-            frames, contours_hat[name] = contour(
-                frames, contours[name], frame_mask, speaker_ids, None
-            )
+            frames, contours_hat[name] = contour(frames, contours[name], frame_mask, speaker_ids)
         voice = interpolate_unvoiced(f0, mel_lengths)  # (B, T)
         residual_l1 = None
         if self.f0_residual is not None:
@@ -208,12 +206,14 @@ class FeedForwardNetwork(nn.Module):
             ValueError: For several speakers without speaker_ids, for pitch with pitch_transform or
                 not in Hz, and for controls that the network lacks.
         """
-        _check_pitch(pitch, pitch_transform)
         self._check_energy(energy, energy_control)
-        self._check_flow(steps, temperature)
+        for name, value in (("steps", steps), ("temperature", temperature)):
+            if value is not None and name not in self.controls:
+                raise ValueError(f"this voice has no control of {name}; leave it out")
         speaker_ids = resolve_speakers(speaker_ids, self.n_speakers, phone_lengths)
         mask = length_mask(phone_lengths, phone_ids.shape[1])
         if pitch is not None:
+            _check_pitch(pitch, pitch_transform)
             pitch = self.pitch.continued(pitch, phone_lengths, speaker_ids)
         asked = {"pitch": ContourControl(pitch, pitch_control, pitch_transform, voiced)}
         asked["energy"] = ContourControl(energy, energy_control)
@@ -327,17 +327,9 @@ class FeedForwardNetwork(nn.Module):
     def _check_energy(self, energy: Tensor | None, control: float | Tensor) -> None:
         """Refuses what a network without such an energy cannot follow."""
 
-    def _check_flow(self, steps: int | None, temperature: float | Tensor | None) -> None:
-        """Refuses controls of a flow in a network without it."""
-        for name, value in (("steps", steps), ("temperature", temperature)):
-            if value is not None and name not in self.controls:
-                raise ValueError(f"this voice has no control of {name}; leave it out")
 
-
-def _check_pitch(pitch: Tensor | None, transform: PitchTransform | None) -> None:
+def _check_pitch(pitch: Tensor, transform: PitchTransform | None) -> None:
     """Refuses given pitch, (B, N), that is not in Hz, or comes with a transform of predictions."""
-    if pitch is None:
-        return
     wrong = pitch[~(pitch.isfinite() & (pitch >= 0))]
     if len(wrong) > 0:
         raise ValueError(f"pitch holds {wrong[0].item():g}; expected Hz, 0 where unvoiced")

@@ -100,13 +100,10 @@ def beta_binomial_log_prior(
 ) -> Tensor:
     """Computes a log-prior of phones per frame around the diagonal (Badlani et al., sec. 2).
 
-    Phone k of N (from 0) at frame t of T (from 1) is BetaBinomial(N - 1, scale * t,
+    It is (B, n_frames, n_phones) float32, 0 for padding; a larger scale is narrower. Phone k of N (from 0) at frame t of T (from 1) is BetaBinomial(N - 1, scale * t,
     scale * (T + 1 - t)), to which `PRIOR_FLOOR` is added. Nothing is cached: a batch of 16 of
     800 x 150 costs less than its forward-sum loss, lengths hardly repeat, and one array per
     utterance would be 6 GB for 13,000.
-
-    Returns:
-        (B, n_frames, n_phones) float32, 0 for padding; a larger scale is narrower.
     """
     device = phone_lengths.device
     # terms of some thousands cancel; Apple's GPUs have no float64
@@ -170,8 +167,7 @@ def forward_sum(
 def binarization_sum(log_attention: Tensor, durations: Tensor) -> Tensor:
     """Computes the distance of soft attention, log-probabilities (B, T, N), to durations.
 
-    Returns:
-        Scalar, nats: the sum over valid frames of the negative log-probability of their phones.
+    It is the sum over valid frames of the negative log-probability of their phones, in nats.
     """
     B, T, N = log_attention.shape
     ends = durations.cumsum(dim=1)

@@ -152,7 +152,7 @@ class Contour(nn.Module):
         target: Tensor,
         mask: Tensor,
         speaker_ids: Tensor,
-        source: Tensor | None,
+        source: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Predicts the contour, and adds the vectors of the true one (teacher forcing).
 

@@ -17,15 +17,7 @@ from modules.layers.basic import length_mask
 class PitchTransform:
     """Flattens, inverts, amplifies, then shifts a contour f; m is the speaker's mean.
 
-    Args:
-        flatten: m, a monotone.
-        invert: 2 m - f.
-        amplify: m + amplify (f - m); 0 flattens, a negative factor inverts.
-        shift_hz: f + shift_hz.
-        custom: f' of the contour f, (B, L) Hz, and its lengths, (B,); excludes the others.
-
-    Raises:
-        ValueError: If a number is not finite, or `custom` is given together with another transform.
+    A ValueError refuses numbers that are not finite, and `custom` with another transform.
     """
 
     flatten: bool = False  # m, a monotone
@@ -49,13 +41,12 @@ class PitchTransform:
     ) -> Tensor:
         """Transforms the voiced positions of a contour: Hz (B, L) -> (B, L), perhaps below 0.
 
+        A ValueError refuses a `custom` that gives another shape, or values that are not finite.
+
         Args:
             mean_hz: Mean of the speaker, (B, 1).
             lengths: Valid positions per item, (B,).
             voiced: (B, L) bool, where the pitch is heard; None: everywhere.
-
-        Raises:
-            ValueError: If `custom` gives another shape, or values that are not finite.
         """
         changed = length_mask(lengths, pitch_hz.shape[1])
         if voiced is not None:

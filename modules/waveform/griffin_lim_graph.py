@@ -6,7 +6,6 @@ doubling: the step from a frame to the next is a lookup and a sum, and so are tw
 """
 
 import math
-from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -75,12 +74,8 @@ class GriffinLimGraph(nn.Module):
         frames = self.dft.inverse(spectrum) * self.vocoder.window
         sound = self._added(frames, wav) / whole.clamp(min=LEAST_WEIGHT)
         n = CHUNK_FRAMES
-        later = (
-            phases[n - 1].clone(),
-            self._added(frames[:n], wav)[n:].clone(),
-            self._added(squared[:n], weight)[n:].clone(),
-        )
-        return later, sound
+        later_wav, later_weight = self._added(frames[:n], wav), self._added(squared[:n], weight)
+        return (phases[n - 1].clone(), later_wav[n:].clone(), later_weight[n:].clone()), sound
 
     def _phases(self, magnitude: Tensor, past: Tensor, begins: Tensor, n_valid: Tensor) -> Tensor:
         """Returns phases by integration, (n_rows, K) float64, as of `integrate_phase`."""
@@ -112,25 +107,23 @@ class GriffinLimGraph(nn.Module):
         magnitude, spectrum = self.dft.polar(magnitude, phases)  # (C, T, D), (C, T, 2 D)
         if self.vocoder.iterations == 0:  # a scan has one step or more
             return spectrum
-        iterate = partial(self._iterated, magnitude, weight, before)
+        window, T = self.vocoder.window, magnitude.shape[1]
+
+        def iterate(past: _Pair, number: Tensor) -> tuple[_Pair, Tensor]:
+            """Returns the spectrum, and the consistent one that it was moved from."""
+            spectrum, previous = past
+            wav = self._added(self.dft.inverse(spectrum) * window, before) / weight
+            blocks = [wav[block : block + T] for block in range(self.n_blocks)]
+            frames = torch.cat(blocks, 1)[:, : self.mel.n_fft] * window
+            consistent = self.dft(frames)
+            moved = consistent - MOMENTUM / (1 + MOMENTUM) * previous
+            real, imaginary = moved.chunk(2, dim=2)
+            gain = magnitude * (real * real + imaginary * imaginary).clamp(min=1e-32).rsqrt()
+            return (moved * torch.cat([gain, gain], 2), consistent), number.clone()
+
         start = spectrum, 0 * spectrum  # zeros would be a constant of the file
         (spectrum, _), _ = scan(iterate, start, torch.arange(self.vocoder.iterations))
         return spectrum
-
-    def _iterated(
-        self, magnitude: Tensor, weight: Tensor, before: Tensor, past: _Pair, number: Tensor
-    ) -> tuple[_Pair, Tensor]:
-        """Runs one iteration: the spectrum, and the consistent one that it was moved from."""
-        (spectrum, previous), T = past, magnitude.shape[1]
-        window = self.vocoder.window
-        wav = self._added(self.dft.inverse(spectrum) * window, before) / weight
-        blocks = [wav[block : block + T] for block in range(self.n_blocks)]
-        frames = torch.cat(blocks, 1)[:, : self.mel.n_fft] * window
-        consistent = self.dft(frames)
-        moved = consistent - MOMENTUM / (1 + MOMENTUM) * previous
-        real, imaginary = moved.chunk(2, dim=2)
-        gain = magnitude * (real * real + imaginary * imaginary).clamp(min=1e-32).rsqrt()
-        return (moved * torch.cat([gain, gain], 2), consistent), number.clone()
 
     def _added(self, frames: Tensor, before: Tensor) -> Tensor:
         """Adds overlapping frames and those before: (T, n_fft) -> (T + n_blocks - 1, hop)."""

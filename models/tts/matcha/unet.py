@@ -131,8 +131,7 @@ class Stage(nn.Module):
 
     def __init__(self, config: UNetConfig, in_channels: int, channels: int) -> None:
         super().__init__()
-        time_channels = _TIME_EXPANSION * config.channels[0]
-        self.residual = ResidualBlock(in_channels, channels, time_channels)
+        self.residual = ResidualBlock(in_channels, channels, _TIME_EXPANSION * config.channels[0])
         blocks = (TransformerBlock(config, channels) for _ in range(config.n_blocks))
         self.blocks = nn.ModuleList(blocks)
 

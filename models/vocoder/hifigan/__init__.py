@@ -36,18 +36,11 @@ from models.vocoder.hifigan.config import DiscriminatorConfig, HiFiGANConfig
 from models.vocoder.hifigan.generator import HiFiGAN
 from modules.execution.convolutions import StridedConv1d
 from modules.layers.normalisation import spectral_norm
-from modules.mel import MelConfig
 from processors.dataset.batch import VocoderBatch
 
-_SCALE_LAYERS = (  # kernel, stride, groups
-    (15, 1, 1),
-    (41, 2, 4),
-    (41, 2, 16),
-    (41, 4, 16),
-    (41, 4, 16),
-    (41, 1, 16),
-    (5, 1, 1),
-)
+# kernel, stride, groups
+_LONG_LAYERS = ((41, 2, 4), (41, 2, 16), (41, 4, 16), (41, 4, 16), (41, 1, 16))
+_SCALE_LAYERS = ((15, 1, 1), *_LONG_LAYERS, (5, 1, 1))
 
 
 class ScaleDiscriminator(SubDiscriminator):
@@ -119,25 +112,16 @@ class HiFiGANTask(WaveGanTask):
 
     config: HiFiGANConfig
 
-    def __init__(
-        self,
-        generator: HiFiGAN,
-        discriminator: WaveDiscriminator | None,
-        config: HiFiGANConfig,
-        mel: MelConfig,
-    ) -> None:
-        # the loss covers everything up to half the sample rate, whatever the input's band
-        whole_band = replace(mel, f_max=mel.sample_rate / 2, padding="hifigan")
-        super().__init__(generator, discriminator, config, mel, whole_band)
-
     @classmethod
     def build(cls, config: Config, assets: Assets) -> "HiFiGANTask":
         """Builds the task of an experiment."""
-        model = cast("HiFiGANConfig", config.model)
+        model, mel = cast("HiFiGANConfig", config.model), assets.mel
         generator = HiFiGAN.build(model, assets)
         normalise_weights(generator)
         discriminator = WaveDiscriminator(model.discriminator) if model.adversarial else None
-        return cls(generator, discriminator, model, assets.mel)
+        # the loss covers everything up to half the sample rate, whatever the input's band
+        whole_band = replace(mel, f_max=mel.sample_rate / 2, padding="hifigan")
+        return cls(generator, discriminator, model, mel, whole_band)
 
     def training_step(self, batch: VocoderBatch) -> Iterator[Update]:
         """Yields the update of the discriminators (eq. 1), then of the generator (eq. 2 to 4)."""

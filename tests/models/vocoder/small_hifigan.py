@@ -91,8 +91,9 @@ def make_gan(**changes: object) -> HiFiGANTask:
     torch.manual_seed(0)
     generator = HiFiGAN(config.generator, MEL.n_mels)
     normalise_weights(generator)
-    discriminator = WaveDiscriminator(config.discriminator)
-    return HiFiGANTask(generator, discriminator if config.adversarial else None, config, MEL)
+    discriminator = WaveDiscriminator(config.discriminator) if config.adversarial else None
+    loss_mel = replace(MEL, f_max=MEL.sample_rate / 2, padding="hifigan")
+    return HiFiGANTask(generator, discriminator, config, MEL, loss_mel)
 
 
 def make_gan_trainer(
