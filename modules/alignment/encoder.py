@@ -100,10 +100,10 @@ def beta_binomial_log_prior(
 ) -> Tensor:
     """Computes a log-prior of phones per frame around the diagonal (Badlani et al., sec. 2).
 
-    It is (B, n_frames, n_phones) float32, 0 for padding; a larger scale is narrower. Phone k of N (from 0) at frame t of T (from 1) is BetaBinomial(N - 1, scale * t,
-    scale * (T + 1 - t)), to which `PRIOR_FLOOR` is added. Nothing is cached: a batch of 16 of
-    800 x 150 costs less than its forward-sum loss, lengths hardly repeat, and one array per
-    utterance would be 6 GB for 13,000.
+    It is (B, n_frames, n_phones) float32, 0 for padding; a larger scale is narrower. Phone k of N
+    (from 0) at frame t of T (from 1) is BetaBinomial(N - 1, scale * t, scale * (T + 1 - t)), to
+    which `PRIOR_FLOOR` is added. Nothing is cached: a batch of 16 of 800 x 150 costs less than its
+    forward-sum loss, lengths hardly repeat, and one array per utterance would be 6 GB for 13,000.
     """
     device = phone_lengths.device
     # terms of some thousands cancel; Apple's GPUs have no float64

@@ -100,8 +100,10 @@ def drop(values: Tensor, share: float, training: bool = True) -> Tensor:
     drawn as 16 random bits for each value: PyTorch's mask takes 6.6 ms forward and back for 0.87
     million values, this 2.9 ms.
     """
-    if not training or share <= 0:
-        return values
+    return _dropped(values, share) if training and share > 0 else values
+
+
+def _dropped(values: Tensor, share: float) -> Tensor:
     if values.device.type != "cpu" or torch.compiler.is_compiling():
         return F.dropout(values, share)
     n_dropped = min(round(share * _LEVELS), _LEVELS - 1)
