@@ -138,7 +138,6 @@ class Matcha(nn.Module):
         durations: Tensor | None = None,
         steps: int | None = None,
         temperature: float | Tensor | None = None,
-        noise: Tensor | None = None,
     ) -> TtsOutput:
         """Synthesises mels; call `eval()` first.
 
@@ -149,7 +148,6 @@ class Matcha(nn.Module):
             duration_control: Factor on frames, one for all or one per phone, (B, N).
             durations: Frames, (B, N), instead of the predicted ones.
             temperature: Factor on the noise, a number or (1,).
-            noise: Normal, (B, M, T) of at least the frames of the mel, instead of that of the seed.
         """
         speaker_ids = resolve_speakers(speaker_ids, self.n_speakers, phone_lengths)
         mask = length_mask(phone_lengths, phone_ids.shape[1])
@@ -162,11 +160,8 @@ class Matcha(nn.Module):
         n_frames = _padded_length(mel_lengths)  # T'
         masks = FrameMasks.of_lengths(mel_lengths, n_frames)
         mean = regulate(phone_mels, durations, n_frames)  # (B, T', M)
-        if noise is None:
-            drawn = frame_noise(seeds_of_phones(phone_ids, seed), n_frames, self.n_mels)
-        else:
-            drawn = _checked_noise(noise, mel_lengths, n_frames, self.n_mels)
-        start = (self.config.temperature if temperature is None else temperature) * drawn
+        noise = frame_noise(seeds_of_phones(phone_ids, seed), n_frames, self.n_mels)
+        start = (self.config.temperature if temperature is None else temperature) * noise
         conditions = *masks, self._conditions(mean, speaker_ids)
         n_steps = self.config.steps if steps is None else steps
         scans = torch.compiler.is_exporting()
@@ -262,15 +257,3 @@ def _padded_length(mel_lengths: Tensor) -> int:
     n_fours = cast("int", ((mel_lengths + FRAMES_AT_ONCE - 1) // FRAMES_AT_ONCE).max().item())
     torch._check(n_fours >= 1)  # an exported graph knows only what is checked
     return FRAMES_AT_ONCE * n_fours
-
-
-def _checked_noise(noise: Tensor, mel_lengths: Tensor, n_frames: int, n_mels: int) -> Tensor:
-    """Returns given noise, (B, M, T), as (B, T', M)."""
-    longest = int(mel_lengths.max())
-    if noise.shape[:2] != (len(mel_lengths), n_mels) or noise.shape[2] < longest:
-        raise ValueError(
-            f"the noise has the shape {tuple(noise.shape)}, expected {len(mel_lengths)} items of"
-            f" {n_mels} bands and {longest} frames or more"
-        )
-    frames = noise.float().mT[:, :n_frames]
-    return F.pad(frames, (0, 0, 0, n_frames - frames.shape[1]))
