@@ -7,12 +7,7 @@ import torch
 from models.base.assets import Assets
 from models.base.registry import load_config
 from models.tts.flowspeech import FlowSpeech, FlowSpeechTask
-from models.tts.flowspeech.config import (
-    EstimatorConfig,
-    FlowSpeechConfig,
-    PhoneEncoderConfig,
-    ProsodyConfig,
-)
+from models.tts.flowspeech import config as sizes
 from models.tts.flowspeech.network import DilatedDepthwise
 from modules.flow import frame_noise, seeds_of_phones
 from modules.mel import MelConfig
@@ -21,16 +16,16 @@ from tests.models.tts.batches import ENERGY, MEL, N_MELS, N_PHONES, PITCH, batch
 from utils.errors import InputError
 
 ROOT = Path(__file__).parents[3]
-SMALL = FlowSpeechConfig(
+SMALL = sizes.FlowSpeechConfig(
     hidden=16,
-    encoder=PhoneEncoderConfig(n_layers=1, filter_size=32, kernel_size=3, dropout=0.0),
-    prosody=ProsodyConfig(channels=16, kernel_size=3, dropout=0.0, n_bins=16),
-    estimator=EstimatorConfig(channels=16, n_blocks=2, kernel_size=3, dilations=(1, 2)),
+    encoder=sizes.PhoneEncoderConfig(n_layers=1, filter_size=32, kernel_size=3, dropout=0.0),
+    prosody=sizes.ProsodyConfig(channels=16, kernel_size=3, dropout=0.0, n_bins=16),
+    estimator=sizes.EstimatorConfig(channels=16, n_blocks=2, kernel_size=3, dilations=(1, 2)),
 )
 PROSODY_PARTS = ("prosody_encoder.", "duration_predictor.", "pitch.predictor.", "energy.predictor.")
 
 
-def network_of(config: FlowSpeechConfig = SMALL) -> FlowSpeech:
+def network_of(config: sizes.FlowSpeechConfig = SMALL) -> FlowSpeech:
     """A network whose parts that begin at zero are as after training."""
     torch.manual_seed(0)
     network = FlowSpeech(config, N_PHONES, MEL, PITCH, ENERGY)
@@ -109,7 +104,6 @@ def test_noise_of_training_depends_on_update_and_utterance_not_on_the_batch():
 
 def test_times_of_training_are_logit_normal():
     _, times = network_of().draw(torch.arange(1, 4001)[:, None], 1)
-
     assert times.median() == pytest.approx(0.5, abs=0.02)
     # a normal number lies within ln 3 of 0 with a probability of 0.728
     assert times.sub(0.5).abs().lt(0.25).float().mean() == pytest.approx(0.728, abs=0.02)
@@ -156,9 +150,7 @@ def test_pitch_and_energy_can_be_controlled_transformed_and_given():
 ADVERSARIAL = replace(SMALL, lambda_adversarial=0.5, lambda_feature=2.0, adversarial_start=2)
 
 
-def test_discriminators_compare_the_synthesised_mel_with_the_recorded_given_the_mean_mel(
-    monkeypatch,
-):
+def test_discriminators_compare_synthesised_with_recorded_mels_given_the_mean_mel(monkeypatch):
     monkeypatch.setattr("models.tts.flowspeech._SEGMENT_FRAMES", 7)
     network, batch, seen = network_of(ADVERSARIAL).eval(), batch_of(), []
     task = task_of(network)
@@ -180,20 +172,16 @@ def test_discriminators_compare_the_synthesised_mel_with_the_recorded_given_the_
         assert not synthesised[item, :, :, n:].any()
 
 
-def test_with_discriminators_only_the_estimator_learns():
+def test_with_discriminators_only_the_estimator_learns_from_their_start_on_by_their_losses():
     network = network_of(ADVERSARIAL).train()
-    _, update = task_of(network).training_step(batch_of())
-    sum(term.total for term in update.losses.values()).backward()
-    trained = {name for name, part in network.named_parameters() if part.grad is not None}
-    assert trained == {name for name, _ in network.named_parameters() if "estimator" in name}
-
-
-def test_from_their_start_on_the_adversarial_losses_have_the_weights_of_the_config():
-    task = task_of(network_of(ADVERSARIAL))
+    task = task_of(network)
     for step, expected in ((1, [0.0, 0.0]), (2, [0.5, 2.0])):
         task.begin_update(step)
         _, update = task.training_step(batch_of())
         assert [update.losses[key].weight for key in ("gen_adv", "feature_matching")] == expected
+    sum(term.total for term in update.losses.values()).backward()
+    trained = {name for name, part in network.named_parameters() if part.grad is not None}
+    assert trained == {name for name, _ in network.named_parameters() if "estimator" in name}
 
 
 def test_discriminators_and_learned_durations_exclude_each_other(tmp_path):

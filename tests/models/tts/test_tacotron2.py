@@ -119,9 +119,8 @@ def test_losses_are_sums_over_valid_frames(config, last_steps):
         expected["focus"] += float(output.alignment[item, :T].max(dim=1).values.sum())
         opened = output.gate_logits[item, :T].sigmoid()
         expected["gate"] -= float((1 - opened[:last]).log().sum() + opened[last:].log().sum())
-    expected["guided_attention"] = float(
-        guided_attention_sum(output.alignment, batch.phone_lengths, batch.mel_lengths)
-    )
+    lengths = batch.phone_lengths, batch.mel_lengths
+    expected["guided_attention"] = float(guided_attention_sum(output.alignment, *lengths))
     losses = task_of(network).validation_step(batch)
     assert {name: term.total.item() for name, term in losses.items()} == pytest.approx(expected)
     assert {term.per for term in losses.values()} == {"frames"}
@@ -130,7 +129,7 @@ def test_losses_are_sums_over_valid_frames(config, last_steps):
     assert plain.keys() == losses.keys() - {"guided_attention"}
 
 
-def test_normalised_mels_are_those_of_a_plain_network_on_other_mels():
+def test_normalised_mels_are_those_of_a_plain_network_on_other_mels_with_other_weights():
     """The network of (mel - mean) / std predicts std * mel + mean."""
     plain, batch = network_of().eval(), batch_of()
     scaled = network_of(replace(SMALL, mel_mean=-5.5, mel_std=2.0)).eval()
@@ -145,11 +144,7 @@ def test_normalised_mels_are_those_of_a_plain_network_on_other_mels():
     T = int(wanted.mel_lengths[0])
     expected = wanted.mel[0, :, :T] * 2 - 5.5
     torch.testing.assert_close(spoken.mel[0, :, :T], expected, rtol=1e-4, atol=1e-4)
-
-
-def test_weights_of_another_normalisation_are_not_those_of_mels():
-    """Fine-tuning copies the tensors whose scales agree."""
-    plain, scaled = network_of(), network_of(replace(SMALL, mel_mean=-5.5, mel_std=2.0))
+    # fine-tuning copies the tensors whose scales agree
     assert plain.scales() == network_of().scales()
     assert all(plain.scales()[name] != scale for name, scale in scaled.scales().items())
     sizes = {name for name, tensor in plain.state_dict().items() if N_MELS in tensor.shape}
@@ -169,16 +164,12 @@ def test_dropped_frames_are_not_read_in_training():
     assert not mel_hat(batch.mel).equal(mel_hat(batch.mel + 1))
 
 
-def test_dropout_of_the_prenet_differs_in_training_and_is_repeated_outside():
+def test_dropout_of_the_prenet_differs_in_training_and_follows_the_seed_outside():
     network, batch = network_of(), batch_of()
     for mode, same in ((True, False), (False, True)):
         network.train(mode)
         first, second = (network(batch).mel_hat for _ in range(2))
         assert torch.equal(first, second) == same
-
-
-def test_the_seed_changes_what_is_spoken_unless_nothing_is_dropped():
-    network, batch = network_of().eval(), batch_of()
     speak = partial(network.infer, *batch[1:3], max_frames=torch.tensor([8, 8, 8]))
     assert not torch.allclose(speak(seed=0).mel, speak(seed=1).mel)
     assert torch.equal(*(speak(seed=seed, prenet_dropout=0.0).mel for seed in (0, 1)))
@@ -206,9 +197,8 @@ def test_one_batch_can_be_overfitted_and_spoken():
 def test_int8_on_other_devices_and_a_compiled_loop_are_refused():
     with pytest.raises(InputError, match="int8 is for CPUs, not for meta; use fp16 or fp32"):
         network_of().to("meta").for_inference("int8")
-    with pytest.raises(
-        InputError, match=r"inference\.compile is dynamic: .* loop .* set it to off"
-    ):
+    refused = r"inference\.compile is dynamic: .* loop .* set it to off"
+    with pytest.raises(InputError, match=refused):
         network_of().for_inference(compiled="dynamic")
 
 
