@@ -14,7 +14,9 @@ from models.base.model import TtsOutput
 from models.base.task import MetricTerm, Scheduled
 from models.training.initialisation import tensors_of
 from models.training.trainer import Updater, weighted_mean
+from models.tts import fastspeech2
 from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding
+from modules.layers.postnet import PostNet
 from modules.mel import MelSpectrogram
 from modules.variance.contours import SpeakerNorm
 from tests.models.compiled import assert_compiled_as_eager, by_backend, set_backend
@@ -26,6 +28,14 @@ ACOUSTIC, VOCODERS = names_of("tts"), names_of("vocoder")
 LEARNED = ("", "own encoder", "1.0", "one frame per step", "discriminators")  # learn by other ways
 # other models, and the tests of compiled synthesis, trace their kinds of layers in less time
 SLOW_TO_TRACE = ("fastpitch", "flowspeech", "hifigan", "matcha", "vocos", "waveglow")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _small_postnet():
+    """FastSpeech 2's has 512 channels whatever its configuration, most of its time."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(fastspeech2, "PostNet", functools.partial(PostNet, channels=16))
+        yield
 
 
 def marked(names: list[tuple[str, str]], slow: Sequence[str] = ()) -> Any:
