@@ -34,7 +34,6 @@ def speech(n_phones: int = 12, frames_per_phone: int = 3):
 @pytest.mark.parametrize(("n_phones", "expected"), [(400, 400), (4000, 0)])
 def test_names_and_boundaries_of_minutes_of_speech_are_left_out(n_phones, expected):
     panel = plot_synthesis(*speech(n_phones), frame_s=1.0).axes[0]
-
     assert len(panel.texts) == expected
     (boundaries,) = panel.collections
     assert len(boundaries.get_segments()) == max(0, expected - 1)
@@ -60,7 +59,6 @@ def test_mels_stand_one_over_the_other_on_one_time_axis():
     mel, *_ = speech()
     figure = plot_mels({"recorded": mel, "copied": mel[:, :20]}, frame_s=0.01)
     upper, lower = figure.axes
-
     assert upper.get_ylabel() == "recorded (mel band)"
     assert upper.get_position().y0 > lower.get_position().y1
     assert upper.get_xlim() == lower.get_xlim() == pytest.approx((0, 0.36))
@@ -129,19 +127,16 @@ def test_a_vocoder_gives_recordings_and_their_resynthesis_without_padding():
     with eval_mode(task.networks.values()):
         samples = list(task.samples(batch))
         alone = task.networks["generator"](batch.mel[:1, :, : batch.mel_lengths[0]])[0]
-
     assert [sample.id for sample in samples] == ["rec-000", "rec-001", "rec-002"]
     for row, sample in enumerate(samples):
         S = int(batch.mel_lengths[row]) * HOP
         assert torch.equal(sample.audio["recorded"], batch.wav[row, :S])
         assert sample.audio["synthesised"].shape == (S,)
     assert torch.allclose(samples[0].audio["synthesised"], alone, atol=1e-5)
-
     # both mels are drawn in the same colours
     sample, S = samples[0], int(batch.mel_lengths[0]) * HOP
     recorded, synthesised = (panel.images[0] for panel in sample.figures["mels"]().axes)
     mel = MelSpectrogram(MEL)(batch.wav[:1, :S])[0]
-
     assert np.allclose(recorded.get_array(), mel, atol=1e-5)
     assert recorded.get_clim() == synthesised.get_clim()
     assert not np.allclose(recorded.get_array(), synthesised.get_array())
@@ -170,7 +165,6 @@ def phones(*lengths) -> TtsBatch:
 def test_samples_of_an_acoustic_model_have_audio_and_labelled_figures():
     vocabulary = arpabet_vocabulary()
     samples = list(synthesis_samples(Speaker(), phones(4, 9), Assets(MEL, vocabulary)))
-
     assert [sample.id for sample in samples] == ["utt-4", "utt-9"]
     assert [len(sample.audio["synthesised"]) for sample in samples] == [12 * HOP, 27 * HOP]
     labels = [text.get_text() for text in samples[0].figures["mel"]().axes[0].texts]
@@ -184,7 +178,6 @@ def test_samples_have_timed_phones_and_figures_are_drawn_on_demand(monkeypatch):
     monkeypatch.setattr("models.base.results.plot_synthesis", draw)
     vocabulary, frame_s = arpabet_vocabulary(), HOP / MEL.sample_rate
     (sample,) = synthesis_samples(Speaker(), phones(4), Assets(MEL, vocabulary))
-
     assert [phone.name for phone in sample.phones] == list(vocabulary.symbols[1:5])
     ends_s = [phone.end_s / frame_s for phone in sample.phones]
     assert ends_s == pytest.approx([3, 6, 9, 12])

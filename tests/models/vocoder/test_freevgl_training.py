@@ -7,13 +7,8 @@ import pytest
 import torch
 
 from models.checkpoint.folders import latest_checkpoint
-from models.vocoder.freevgl import (
-    FreeVGL,
-    FreeVGLTask,
-    MagnitudeDiscriminator,
-    Spectra,
-    edge_frames,
-)
+from models.vocoder import freevgl
+from models.vocoder.freevgl import FreeVGL, FreeVGLTask, MagnitudeDiscriminator, Spectra
 from models.vocoder.freevgl.config import FreeVGLConfig
 from modules.mel import MelSpectrogram
 from tests.models.training.small_tasks import make_trainer
@@ -46,7 +41,7 @@ def test_discriminators_compare_predicted_with_recorded_magnitudes_given_the_mel
     task.networks["discriminator"].register_forward_pre_hook(lambda _, given: seen.extend(given))
     next(task.training_step(batch))
     recorded, predicted = seen[0].chunk(2)
-    edge = edge_frames(MEL)
+    edge = freevgl.edge_frames(MEL)
     with torch.no_grad():
         expected = MelSpectrogram(MEL).magnitude(batch.wav).log(), task.network(batch.mel)
     for image, log_magnitude in zip((recorded, predicted), expected, strict=True):
@@ -58,12 +53,11 @@ def test_discriminators_compare_predicted_with_recorded_magnitudes_given_the_mel
 
 
 def test_before_the_start_the_network_is_trained_as_without_discriminators():
-    plain, late, started = make_task(), make_task(adversarial_start=2), make_task()
-    del plain.networks["discriminator"]
-    for task in (plain, late, started):
+    tasks = make_task(), make_task(adversarial_start=2), make_task()
+    del tasks[0].networks["discriminator"]
+    for task in tasks:
         task.begin_update(1)
         updater_of(task, 0.05).run([make_batch(0, 1)])
-    tasks = (plain, late, started)
     without, before, after = (tensors_of(task, "named_parameters") for task in tasks)
     assert all(torch.allclose(before[name], without[name], atol=1e-6) for name in without)
     assert not torch.allclose(after["model.residual.weight"], before["model.residual.weight"])

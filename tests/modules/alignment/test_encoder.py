@@ -261,7 +261,6 @@ NO_BLANK = -1e9
 
 def cost_of_all(log_attention, phone_lengths, mel_lengths, blank_logit=-1.0):
     """Negative log-likelihood of all ways through each item, one by one, (B,).
-
     A way says for every frame how many phones have begun, and whether it is a blank.
     """
     costs = []

@@ -72,7 +72,6 @@ def test_attention_in_bf16_on_a_cpu_is_computed_by_matrices(monkeypatch):
         dropped = attention(frames, mask)
         with torch.no_grad():
             kept = attention.eval()(frames, mask)
-
     assert calls == [torch.bfloat16] * 2
     assert not torch.allclose(dropped, kept)
     torch.testing.assert_close(kept.float(), attention(frames, mask), rtol=0, atol=0.02)
