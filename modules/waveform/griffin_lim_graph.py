@@ -6,6 +6,7 @@ doubling: the step from a frame to the next is a lookup and a sum, and so are tw
 """
 
 import math
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -107,23 +108,25 @@ class GriffinLimGraph(nn.Module):
         magnitude, spectrum = self.dft.polar(magnitude, phases)  # (C, T, D), (C, T, 2 D)
         if self.vocoder.iterations == 0:  # a scan has one step or more
             return spectrum
-        window, T = self.vocoder.window, magnitude.shape[1]
-
-        def iterate(past: _Pair, number: Tensor) -> tuple[_Pair, Tensor]:
-            """Returns the spectrum, and the consistent one that it was moved from."""
-            spectrum, previous = past
-            wav = self._added(self.dft.inverse(spectrum) * window, before) / weight
-            blocks = [wav[block : block + T] for block in range(self.n_blocks)]
-            frames = torch.cat(blocks, 1)[:, : self.mel.n_fft] * window
-            consistent = self.dft(frames)
-            moved = consistent - MOMENTUM / (1 + MOMENTUM) * previous
-            real, imaginary = moved.chunk(2, dim=2)
-            gain = magnitude * (real * real + imaginary * imaginary).clamp(min=1e-32).rsqrt()
-            return (moved * torch.cat([gain, gain], 2), consistent), number.clone()
-
+        iterate = partial(self._iterated, magnitude, weight, before)
         start = spectrum, 0 * spectrum  # zeros would be a constant of the file
         (spectrum, _), _ = scan(iterate, start, torch.arange(self.vocoder.iterations))
         return spectrum
+
+    def _iterated(
+        self, magnitude: Tensor, weight: Tensor, before: Tensor, past: _Pair, number: Tensor
+    ) -> tuple[_Pair, Tensor]:
+        """Runs one iteration: the spectrum, and the consistent one that it was moved from."""
+        (spectrum, previous), T = past, magnitude.shape[1]
+        window = self.vocoder.window
+        wav = self._added(self.dft.inverse(spectrum) * window, before) / weight
+        blocks = [wav[block : block + T] for block in range(self.n_blocks)]
+        frames = torch.cat(blocks, 1)[:, : self.mel.n_fft] * window
+        consistent = self.dft(frames)
+        moved = consistent - MOMENTUM / (1 + MOMENTUM) * previous
+        real, imaginary = moved.chunk(2, dim=2)
+        gain = magnitude * (real * real + imaginary * imaginary).clamp(min=1e-32).rsqrt()
+        return (moved * torch.cat([gain, gain], 2), consistent), number.clone()
 
     def _added(self, frames: Tensor, before: Tensor) -> Tensor:
         """Adds overlapping frames and those before: (T, n_fft) -> (T + n_blocks - 1, hop)."""
