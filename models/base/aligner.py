@@ -8,12 +8,7 @@ from torch import Tensor, nn
 from config.checks import require_at_least
 from models.base.assets import Assets
 from models.base.task import LossTerm
-from modules.alignment.encoder import (
-    AlignmentEncoder,
-    beta_binomial_log_prior,
-    binarization_sum,
-    forward_sum,
-)
+from modules.alignment import encoder
 from modules.alignment.search import monotonic_durations
 from modules.layers.basic import PhoneEmbedding, speaker_embedding
 from processors.dataset.batch import TtsBatch
@@ -77,9 +72,8 @@ class JointAligner(nn.Module):
         self.step = 0  # updates done
         self.phone_keys = PhoneEmbedding(n_phones, config.hidden, padding_idx=0)
         self.speaker_keys = speaker_embedding(n_speakers, config.hidden)
-        self.attention = AlignmentEncoder(
-            config.hidden, n_mels, config.attention_channels, config.temperature
-        )
+        compared = config.attention_channels, config.temperature
+        self.attention = encoder.AlignmentEncoder(config.hidden, n_mels, *compared)
 
     @classmethod
     def build(cls, config: JointAlignerConfig, assets: Assets) -> "JointAligner":
@@ -112,11 +106,11 @@ class JointAligner(nn.Module):
         log_attention, lengths = self._attend(batch), (batch.phone_lengths, batch.mel_lengths)
         if self.step < self.config.prior_end:
             _, T, N = log_attention.shape
-            prior = beta_binomial_log_prior(*lengths, N, T, self.config.prior_scale)
+            prior = encoder.beta_binomial_log_prior(*lengths, N, T, self.config.prior_scale)
             log_attention = log_attention + prior
         durations = monotonic_durations(log_attention, *lengths)
-        all_alignments = forward_sum(log_attention, *lengths)
-        distance = binarization_sum(log_attention, durations)
+        all_alignments = encoder.forward_sum(log_attention, *lengths)
+        distance = encoder.binarization_sum(log_attention, durations)
         weight = self.config.binarization_at(self.step)
         return durations, {
             "forward_sum": LossTerm(all_alignments.sum(), "frames"),

@@ -14,20 +14,10 @@ from models.base.acoustic import durations_in
 from models.base.model import PROSODY, Control, TtsOutput, finished_mel, resolve_speakers
 from modules.execution.prepared import packed
 from modules.harmonics import F0Residual, HarmonicHead
-from modules.layers.basic import (
-    Linear,
-    PhoneEmbedding,
-    SpeakerEmbedding,
-    clear_padding,
-    length_mask,
-)
+from modules.layers.basic import Linear, PhoneEmbedding, clear_padding, length_mask
 from modules.layers.postnet import PostNet
-from modules.variance.adaptor import (
-    VariancePredictor,
-    interpolate_unvoiced,
-    regulate,
-    round_durations,
-)
+from modules.variance import adaptor
+from modules.variance.adaptor import VariancePredictor, interpolate_unvoiced, regulate
 from modules.variance.contours import Contour, ContourControl, Level
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
@@ -83,7 +73,7 @@ class FeedForwardNetwork(nn.Module):
 
     phone_embedding: PhoneEmbedding
     encoder: nn.Module
-    speaker_embedding: SpeakerEmbedding | None
+    speaker_embedding: nn.Embedding | None
     duration_predictor: VariancePredictor
     pitch: Contour
     decoder: nn.Module
@@ -222,7 +212,7 @@ class FeedForwardNetwork(nn.Module):
         if durations is None:
             log_durations = self.duration_predictor(prosody, mask).float()
             durations = (log_durations.exp() - 1).clamp(0.0, self.longest_phone_frames)
-        durations = round_durations(durations * duration_control * mask, max_frames)
+        durations = adaptor.round_durations(durations * duration_control * mask, max_frames)
         frames, values = self._framed(phones, prosody, mask, durations, speaker_ids, asked)
         mel, mel_lengths = self._mel(frames, phone_ids, seed, steps, temperature), durations.sum(1)
         levels = self.pitch.level, "phone" if self.energy is None else self.energy.level

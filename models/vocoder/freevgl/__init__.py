@@ -24,14 +24,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from config.schema import Config, VocoderPrecision
-from models.base.adversarial import (
-    BandDiscriminator,
-    Discriminators,
-    adversarial_losses,
-    discriminator_losses,
-    frozen,
-    mean_per_item,
-)
+from models.base import adversarial
+from models.base.adversarial import BandDiscriminator, Discriminators, mean_per_item
 from models.base.assets import Assets
 from models.base.graphs import vocoder_graphs
 from models.base.model import Model
@@ -181,12 +175,12 @@ class FreeVGLTask:
             yield Update("model", self.reconstruction_losses(spectra))
             return
         discriminator, (recorded, predicted) = self.networks["discriminator"], _images(spectra)
-        losses = discriminator_losses(discriminator, recorded, predicted.detach())
+        losses = adversarial.discriminator_losses(discriminator, recorded, predicted.detach())
         yield Update("discriminator", losses)
-        with frozen(discriminator):
+        with adversarial.frozen(discriminator):
             weights = self._adversarial_weights
-            adversarial = adversarial_losses(discriminator, recorded, predicted, *weights)
-            yield Update("model", self.reconstruction_losses(spectra) | adversarial)
+            losses = adversarial.adversarial_losses(discriminator, recorded, predicted, *weights)
+            yield Update("model", self.reconstruction_losses(spectra) | losses)
 
     def spectra(self, mel: Tensor, wav: Tensor, edge: int = 0) -> Spectra:
         """Predicts magnitudes from a mel, (B, M, T), of recordings, (B, T * hop_length).

@@ -11,14 +11,8 @@ from torch.nn import functional as F
 from config.schema import VocoderPrecision
 from models.base.assets import Assets
 from models.vocoder.hifigan.config import GeneratorConfig, HiFiGANConfig
-from modules.execution.chunks import (
-    Context,
-    SignalConv1d,
-    SignalConvTranspose1d,
-    by_batch,
-    by_item,
-    windows,
-)
+from modules.execution import chunks
+from modules.execution.chunks import Context, SignalConv1d, SignalConvTranspose1d
 from modules.layers.basic import length_mask
 
 # Where a signal (B, C, L) is padded: a mask (B, 1, L), True = valid, or positions at its end
@@ -67,8 +61,7 @@ class ResBlock2(nn.Module):
 
 
 def _conv(channels: int, kernel: int, dilation: int) -> nn.Conv1d:
-    margin = dilation * (kernel - 1) // 2
-    return SignalConv1d(channels, channels, kernel, 1, margin, dilation)
+    return SignalConv1d(channels, channels, kernel, 1, dilation * (kernel - 1) // 2, dilation)
 
 
 def _cleared(hidden: Tensor, padding: Padding) -> Tensor:
@@ -157,8 +150,9 @@ class HiFiGAN(nn.Module):
         """
         # together, items would not stay in the cache of a CPU, and take up to twice the time
         if mel.device.type == "cpu":
-            return by_item(self.generate, mel, mel_lengths, self.hop_length)
-        return by_batch(self, mel, mel_lengths, _BATCH_FRAMES, self.reach[0], self.hop_length)
+            return chunks.by_item(self.generate, mel, mel_lengths, self.hop_length)
+        sizes = _BATCH_FRAMES, self.reach[0], self.hop_length
+        return chunks.by_batch(self, mel, mel_lengths, *sizes)
 
     @torch.no_grad()
     def generate(
@@ -169,8 +163,7 @@ class HiFiGAN(nn.Module):
         With fewer, the first chunk comes sooner and more is computed twice. Call `eval()` first.
         """
         chunk_frames = self.chunk_frames if chunk_frames is None else chunk_frames
-        pieces = [mel] if isinstance(mel, Tensor) else mel
-        for _, frames, context in windows(pieces, chunk_frames, self.reach[0]):
+        for _, frames, context in chunks.windows(mel, chunk_frames, self.reach[0]):
             is_last = frames.device.type == "cpu" and context.right == 0
             n_missing = -frames.shape[2] % _GRID_FRAMES if is_last else 0
             wav = self._synthesise(F.pad(frames, (0, n_missing)), n_missing, context)

@@ -23,16 +23,8 @@ from torch.nn.utils.parametrizations import weight_norm
 
 from config.preprocess import PreprocessConfig
 from config.schema import Config, VocoderPrecision
-from models.base.adversarial import (
-    HINGE,
-    SLOPE,
-    DiscriminatorOutput,
-    Discriminators,
-    SubDiscriminator,
-    adversarial_losses,
-    discriminator_losses,
-    frozen,
-)
+from models.base import adversarial
+from models.base.adversarial import HINGE, DiscriminatorOutput, Discriminators, SubDiscriminator
 from models.base.assets import Assets
 from models.base.graphs import vocoder_graphs
 from models.base.model import Model
@@ -75,7 +67,7 @@ class ResolutionDiscriminator(SubDiscriminator):
             hidden = image[..., int(low * n_bins) : int(high * n_bins)]
             layers = []
             for conv in cast("nn.ModuleList", convs):
-                hidden = F.leaky_relu(conv(hidden), SLOPE)
+                hidden = F.leaky_relu(conv(hidden), adversarial.SLOPE)
                 layers.append(hidden)
             features += layers[self.n_skipped :]
             ends.append(hidden)
@@ -189,9 +181,8 @@ class Vocos(nn.Module):
         self, mel: Tensor | Iterable[Tensor], chunk_frames: int | None = None, *, seed: int = 0
     ) -> Iterator[Tensor]:
         """Computes the same waveform chunk by chunk, for streaming."""
-        pieces = [mel] if isinstance(mel, Tensor) else mel
         n_frames = _CHUNK_FRAMES if chunk_frames is None else chunk_frames
-        for _, signal, context in windows(pieces, n_frames, self.reach):
+        for _, signal, context in windows(mel, n_frames, self.reach):
             yield self._synthesise(signal, None, context).clamp(-1, 1)
 
     def for_inference(self, precision: VocoderPrecision = "fp32") -> "Vocos":
@@ -238,11 +229,11 @@ class VocosTask(WaveGanTask):
         if discriminator is None:
             yield Update("generator", self.reconstruction_losses(wav, wav_hat))
             return
-        losses = discriminator_losses(discriminator, wav, wav_hat.detach(), HINGE)
+        losses = adversarial.discriminator_losses(discriminator, wav, wav_hat.detach(), HINGE)
         yield Update("discriminator", losses)
-        with frozen(discriminator):
-            adversarial = adversarial_losses(discriminator, wav, wav_hat, 1.0, 1.0, HINGE)
-            yield Update("generator", adversarial | self.reconstruction_losses(wav, wav_hat))
+        with adversarial.frozen(discriminator):
+            losses = adversarial.adversarial_losses(discriminator, wav, wav_hat, 1.0, 1.0, HINGE)
+            yield Update("generator", losses | self.reconstruction_losses(wav, wav_hat))
 
 
 def _check_overlap(_model: VocosConfig, preprocess: PreprocessConfig) -> None:

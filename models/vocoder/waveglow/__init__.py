@@ -80,8 +80,7 @@ def waveglow_graphs(network: WaveGlow) -> Graphs:
     M, hop, T = network.mel.n_mels, network.mel.hop_length, EXAMPLE_LENGTH
     inputs = {"mel": torch.zeros(1, M, T), "noise": torch.zeros(1, T, hop)}
     lengths = {"mel": {2: "n_frames"}, "noise": {1: "n_frames"}}
-    module = WaveGlowGraph(network.for_inference())
-    return {"vocoder": Graph(module, inputs, ("wav",), lengths)}
+    return {"vocoder": Graph(WaveGlowGraph(network.for_inference()), inputs, ("wav",), lengths)}
 
 
 def negative_log_likelihood(latent: Latent, sigma: float) -> Tensor:
