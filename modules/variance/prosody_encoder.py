@@ -4,14 +4,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from modules.layers.basic import (
-    Dropout,
-    Linear,
-    MaskedConv1d,
-    PhoneEmbedding,
-    SpeakerEmbedding,
-    clear_padding,
-)
+from modules.layers import basic
+from modules.layers.basic import Linear, clear_padding
 from modules.variance.adaptor import average_by_phone
 
 _N_CONVOLUTIONS = 3
@@ -54,21 +48,20 @@ class ProsodyEncoder(nn.Module):
     def __init__(
         self,
         n_phones: int,
-        speakers: SpeakerEmbedding | None,
+        speakers: basic.SpeakerEmbedding | None,
         size: int,
         kernel_size: int,
         dropout: float,
     ) -> None:
         super().__init__()
-        self.phone_embedding = PhoneEmbedding(n_phones, size, padding_idx=0)
+        self.phone_embedding = basic.PhoneEmbedding(n_phones, size, padding_idx=0)
         self.speaker_embedding = speakers
-        self.convs = nn.ModuleList(
-            MaskedConv1d(size, size, kernel_size) for _ in range(_N_CONVOLUTIONS)
-        )
+        convs = (basic.MaskedConv1d(size, size, kernel_size) for _ in range(_N_CONVOLUTIONS))
+        self.convs = nn.ModuleList(convs)
         self.norms = nn.ModuleList(nn.LayerNorm(size) for _ in range(_N_CONVOLUTIONS))
         self.recurrence = MinGRU(size)
         self.recurrence_norm = nn.LayerNorm(size)
-        self.dropout = Dropout(dropout)
+        self.dropout = basic.Dropout(dropout)
 
     def forward(self, phone_ids: Tensor, mask: Tensor, speaker_ids: Tensor) -> Tensor:
         """Encodes phones: (B, N), mask (B, N), speakers (B,) -> (B, N, H), padding 0."""

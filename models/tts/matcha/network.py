@@ -157,7 +157,9 @@ class Matcha(nn.Module):
             durations = durations.clamp(max=float(LONGEST_PHONE_FRAMES))
         durations = round_durations(_paced(durations * mask, duration_control), max_frames)
         mel_lengths = durations.sum(dim=1)
-        n_frames = _padded_length(mel_lengths)  # T'
+        n_fours = cast("int", ((mel_lengths + FRAMES_AT_ONCE - 1) // FRAMES_AT_ONCE).max().item())
+        torch._check(n_fours >= 1)  # an exported graph knows only what is checked
+        n_frames = FRAMES_AT_ONCE * n_fours  # T'
         masks = FrameMasks.of_lengths(mel_lengths, n_frames)
         mean = regulate(phone_mels, durations, n_frames)  # (B, T', M)
         noise = frame_noise(seeds_of_phones(phone_ids, seed), n_frames, self.n_mels)
@@ -250,10 +252,3 @@ def _paced(durations: Tensor, control: float | Tensor) -> Tensor:
     total = ends[:, -1:].floor().clamp(min=1)
     ends = ends.ceil().minimum(total)
     return ends.diff(dim=1, prepend=torch.zeros_like(total))
-
-
-def _padded_length(mel_lengths: Tensor) -> int:
-    """Returns the length of the longest mel, padded to a multiple of 4."""
-    n_fours = cast("int", ((mel_lengths + FRAMES_AT_ONCE - 1) // FRAMES_AT_ONCE).max().item())
-    torch._check(n_fours >= 1)  # an exported graph knows only what is checked
-    return FRAMES_AT_ONCE * n_fours

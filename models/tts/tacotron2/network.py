@@ -2,7 +2,6 @@
 
 import math
 from copy import copy
-from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, cast, get_args
 
 import torch
@@ -17,14 +16,8 @@ from models.tts.tacotron2.config import EncoderConfig, Tacotron2Config
 from models.tts.tacotron2.decoder import PRENET_DROPOUT, Decoder, PrenetMasks
 from models.tts.tacotron2.decoding import DecodedFrames, DecoderWeights, Precision, decode
 from modules.alignment.search import attended_durations
-from modules.layers.basic import (
-    Dropout,
-    MaskedConv1d,
-    PhoneEmbedding,
-    clear_padding,
-    length_mask,
-    speaker_embedding,
-)
+from modules.layers import basic
+from modules.layers.basic import length_mask
 from modules.layers.postnet import MaskedBatchNorm, PostNet
 from modules.mel import MelConfig
 from processors.dataset.batch import TtsBatch
@@ -39,12 +32,10 @@ class Encoder(nn.Module):
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
-        sizes = [config.hidden] * (config.n_convolutions + 1)
-        self.convs = nn.ModuleList(
-            MaskedConv1d(size, next_size, config.kernel_size) for size, next_size in pairwise(sizes)
-        )
-        self.norms = nn.ModuleList(MaskedBatchNorm(size) for size in sizes[1:])
-        self.dropout = Dropout(config.dropout)
+        sizes, layers = (config.hidden, config.hidden, config.kernel_size), config.n_convolutions
+        self.convs = nn.ModuleList(basic.MaskedConv1d(*sizes) for _ in range(layers))
+        self.norms = nn.ModuleList(MaskedBatchNorm(config.hidden) for _ in range(layers))
+        self.dropout = basic.Dropout(config.dropout)
         self.lstm = nn.LSTM(config.hidden, config.hidden // 2, batch_first=True, bidirectional=True)
         for conv in self.convs:
             nn.init.xavier_uniform_(conv.get_parameter("weight"), nn.init.calculate_gain("relu"))
@@ -91,10 +82,10 @@ class Tacotron2(nn.Module):
         super().__init__()
         hidden = config.encoder.hidden
         self.config, self.n_speakers, self.log_floor = config, n_speakers, mel.log_floor_value
-        self.phone_embedding = PhoneEmbedding(n_phones, hidden)
+        self.phone_embedding = basic.PhoneEmbedding(n_phones, hidden)
         nn.init.xavier_uniform_(self.phone_embedding.weight, gain=math.sqrt(2))
         self.encoder = Encoder(config.encoder)
-        self.speaker_embedding = speaker_embedding(n_speakers, hidden)
+        self.speaker_embedding = basic.speaker_embedding(n_speakers, hidden)
         self.decoder = Decoder(config.decoder, hidden, mel.n_mels)
         self._prepared: DecoderWeights | None = None
         self.postnet = PostNet(mel.n_mels, **vars(config.postnet))
@@ -207,7 +198,7 @@ class Tacotron2(nn.Module):
         if self.speaker_embedding is None:
             return memory
         mask = length_mask(phone_lengths, phone_ids.shape[1])
-        return clear_padding(memory + self.speaker_embedding(speaker_ids)[:, None], mask)
+        return basic.clear_padding(memory + self.speaker_embedding(speaker_ids)[:, None], mask)
 
     def _restored(self, mel: Tensor) -> Tensor:
         """Undoes the normalisation of the mels."""
