@@ -35,13 +35,10 @@ def test_skipped_and_repeated_phones_are_counted(places, expected, fault):
     assert quality_of(places).fault == fault
 
 
-def test_focus_is_the_mean_of_the_largest_weights():
+def test_focus_is_the_mean_of_the_largest_weights_and_padding_is_not_measured():
     attention, two = torch.tensor([[[0.6, 0.4], [0.2, 0.8]]]), torch.tensor([2])
     (found,) = attention_qualities(attention, two, two, torch.tensor([True]))
     assert found.focus == pytest.approx(0.7)
-
-
-def test_padding_is_not_measured():
     attention = torch.zeros(2, 14, 15)
     attention[0, :12, :12] = attention_of([*range(12)])[0]
     attention[1] = attention_of([*range(14)], 15)[0]
@@ -70,8 +67,6 @@ def test_the_quality_of_a_path_is_what_lies_on_it_and_next_to_it():
     expected = PathQuality(focus=3.1 / 4, coverage=3 / 4, diagonality=3.9 / 4)
     assert tuple(found) == pytest.approx(expected)
     assert found.least == pytest.approx(0.75)
-
-
-def test_attention_that_looks_everywhere_has_poor_focus_and_diagonality():
+    # attention that looks everywhere has poor focus and diagonality
     found = path_quality(torch.full((20, 10), 0.1), torch.full((10,), 2))
     assert tuple(found) == pytest.approx((0.1, 1.0, (2 * 0.2 + 8 * 0.3) / 10))

@@ -17,10 +17,8 @@ from modules.layers.basic import (
 
 def test_a_mask_is_true_up_to_each_length_and_clears_the_rest():
     assert length_mask(torch.tensor([2, 0, 3])).int().tolist() == [[1, 1, 0], [0, 0, 0], [1, 1, 1]]
-    assert length_mask(torch.tensor([1, 2]), max_length=4).int().tolist() == [
-        [1, 0, 0, 0],
-        [1, 1, 0, 0],
-    ]
+    longer = length_mask(torch.tensor([1, 2]), max_length=4).int()
+    assert longer.tolist() == [[1, 0, 0, 0], [1, 1, 0, 0]]
     mask = torch.tensor([[True, False, True]])
     assert clear_padding(torch.ones(1, 3, 2), mask).tolist() == [[[1, 1], [0, 0], [1, 1]]]
 
@@ -46,13 +44,9 @@ def test_masked_convolution_does_not_read_padding():
     torch.testing.assert_close(conv(padded, mask)[:, :4], conv(short))
 
 
-def test_linear_is_nn_linear():
-    torch.manual_seed(0)
+def test_linear_is_nn_linear_and_a_convolution_shortens_or_needs_padding_by_an_odd_kernel():
     linear, frames = Linear(4, 6), torch.randn(2, 5, 4)
     torch.testing.assert_close(linear(frames), F.linear(frames, linear.weight, linear.bias))
-
-
-def test_a_convolution_without_padding_shortens_and_one_with_needs_an_odd_kernel():
     assert convolve(torch.ones(1, 5, 1), torch.ones(1, 1, 3), None).flatten().tolist() == [3, 3, 3]
     with pytest.raises(ValueError, match="kernel_size 4 must be odd"):
         MaskedConv1d(2, 2, 4)
@@ -70,7 +64,7 @@ def test_zeroes_the_share_and_keeps_the_mean(share):
 @pytest.mark.parametrize("shape", [(1,), (3, 5), (2, 3, 4)])
 def test_any_number_of_values_is_dropped_one_by_one(shape):
     torch.manual_seed(0)
-    kept = torch.stack([drop(torch.ones(shape), 0.5) > 0 for _ in range(4000)]).float()
+    kept = torch.stack([drop(torch.ones(shape), 0.5) > 0 for _ in range(1500)]).float()
     assert kept.shape[1:] == shape
     assert (kept.mean(dim=0) - 0.5).abs().max() < 0.05
     correlations = torch.atleast_2d(torch.corrcoef(kept.flatten(1).T))
