@@ -19,7 +19,12 @@ from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding
 from modules.layers.postnet import PostNet
 from modules.mel import MelSpectrogram
 from modules.variance.contours import SpeakerNorm
-from tests.models.compiled import assert_compiled_as_eager, by_backend, set_backend
+from tests.models.compiled import (
+    after_backward,
+    assert_compiled_as_eager,
+    by_backend,
+    set_backend,
+)
 from tests.worlds.networks import Subject, item_of, names_of, padded, without_chance
 from utils.errors import InputError
 
@@ -57,8 +62,9 @@ def subject_of(model: str, variant: str = "", n_speakers: int = 1) -> Subject:
     return Subject(model, variant, n_speakers)
 
 
-def batch_of(subject: Subject) -> Any:
-    return subject.phones() if subject.config.task == "tts" else subject.recordings()
+def batch_of(subject: Subject, lengths: tuple[int, int] = (14, 14)) -> Any:
+    """Three utterances of phones, or two recordings of these lengths in frames."""
+    return subject.phones() if subject.config.task == "tts" else subject.recordings(lengths)
 
 
 def spoken(network: Any, batch: Any, item: int | None = None, **controls: Any) -> Any:
@@ -81,45 +87,19 @@ def wav_or_mel(output: Any) -> Tensor:
     return output.mel if isinstance(output, TtsOutput) else output
 
 
-def after_backward(
-    task: Any, batch: Any, *, half: bool = False
-) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """Losses of a training step, and the gradients of each network by its own update."""
-    torch.manual_seed(0)
-    losses: dict[str, Tensor] = {}
-    gradients: dict[str, Tensor] = {}
-    counts = task.counts(batch)
-    updates = task.training_step(batch)
-    while True:
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=half):
-            update = next(updates, None)
-        if update is None:
-            return losses, gradients
-        for network in task.networks.values():
-            network.zero_grad()
-        weighted_mean(update.losses, counts).backward()
-        losses |= {name: term.total.detach() for name, term in update.losses.items()}
-        for name, weight in task.networks[update.network].named_parameters():
-            if weight.grad is not None:
-                gradients[f"{update.network}.{name}"] = weight.grad.clone()
-
-
 @every_acoustic_model
 def test_more_padding_changes_neither_losses_nor_gradients(model, variant):
     subject = subject_of(model, variant, 2)
     batch = subject.phones()
-    results = [
-        after_backward(without_chance(subject.task()), inputs)
-        for inputs in (batch, padded(batch, subject.mel))
-    ]
-    torch.testing.assert_close(results[1], results[0], rtol=1e-3, atol=1e-4)
+    expected = after_backward(without_chance(subject.task()), batch)
+    found = after_backward(without_chance(subject.task()), padded(batch, subject.mel))
+    torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-4)
 
 
 @every_model
 def test_more_padding_does_not_change_the_validation(model, variant):
     subject = subject_of(model, variant)
-    is_acoustic = subject.config.task == "tts"
-    batch = subject.phones() if is_acoustic else subject.recordings((14, 9))
+    batch = batch_of(subject, (14, 9))
     results = []
     for inputs in (batch, padded(batch, subject.mel)):
         torch.manual_seed(0)
@@ -131,9 +111,7 @@ def test_more_padding_does_not_change_the_validation(model, variant):
 @every_model
 def test_an_item_of_a_batch_is_what_it_is_alone(model, variant):
     subject = subject_of(model, variant)
-    network = subject.network()
-    batch = subject.phones() if subject.config.task == "tts" else subject.recordings((14, 9))
-    batch = padded(batch, subject.mel)
+    network, batch = subject.network(), padded(batch_of(subject, (14, 9)), subject.mel)
     together = spoken(network, batch)
     hop = subject.mel.hop_length
     for item in range(len(batch.ids)):

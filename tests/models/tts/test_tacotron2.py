@@ -13,15 +13,8 @@ from modules.losses import guided_attention_sum
 from modules.mel import MelConfig
 from processors.dataset.batch import TtsBatch
 from processors.text.voice_phones import arpabet_vocabulary
-from tests.models.tts.batches import (
-    FLOOR,
-    MEL,
-    N_MELS,
-    N_PHONES,
-    assert_taught,
-    losses_of,
-    mean_loss,
-)
+from tests.models.tts import batches
+from tests.models.tts.batches import FLOOR, MEL, N_MELS, N_PHONES, losses_of, mean_loss
 from utils.errors import InputError
 
 SMALL = Tacotron2Config(
@@ -49,22 +42,13 @@ def task_of(network: Tacotron2) -> Tacotron2Task:
 def batch_of(
     phone_lengths: tuple[int, ...] = (7, 4, 6), mel_lengths: tuple[int, ...] = (14, 11, 16)
 ) -> TtsBatch:
-    generator = torch.Generator().manual_seed(0)
-    lengths, frames = torch.tensor(phone_lengths), torch.tensor(mel_lengths)
-    mask, frame_mask = length_mask(lengths), length_mask(frames)
-    B, T = frame_mask.shape
-    mel = torch.randn(B, N_MELS, T, generator=generator)
-    return TtsBatch(
-        ids=tuple(f"utterance-{item}" for item in range(B)),
-        phone_ids=torch.randint(1, N_PHONES, mask.shape, generator=generator) * mask,
-        phone_lengths=lengths,
-        speaker_ids=torch.zeros(B, dtype=torch.long),
-        durations=None,
-        mel=mel.masked_fill(~frame_mask[:, None], FLOOR),
-        mel_lengths=frames,
-        f0=torch.zeros(B, T),
-        energy=torch.zeros(B, T),
-    )
+    frames = torch.tensor(mel_lengths)
+    mask = length_mask(frames)
+    B, T = mask.shape
+    mel = torch.randn(B, N_MELS, T, generator=torch.Generator().manual_seed(0))
+    mel, none = mel.masked_fill(~mask[:, None], FLOOR), torch.zeros(B, T)
+    recorded = {"mel": mel, "mel_lengths": frames, "f0": none, "energy": none, "durations": None}
+    return batches.batch_of(phone_lengths)._replace(**recorded)
 
 
 @pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
@@ -224,7 +208,7 @@ def test_durations_follow_the_attention_and_teacher_forced_mels_have_the_lengths
     spoken = network.infer(batch.phone_ids, batch.phone_lengths, max_frames=batch.mel_lengths)
     assert spoken.durations.sum(dim=1).tolist() == spoken.mel_lengths.tolist()
     assert spoken.pitch is spoken.energy is None
-    assert_taught(network, batch, network(batch).refined_mel_hat)
+    batches.assert_taught(network, batch, network(batch).refined_mel_hat)
 
 
 def test_half_precision_has_nearly_the_gradients_of_float32():
