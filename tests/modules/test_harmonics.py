@@ -50,16 +50,14 @@ def test_the_ripple_is_that_of_the_mel_of_a_comb(mel, f0):
     assert ripple.std() > 0.3 or f0 < 100  # low harmonics share bands
 
 
-def test_harmonics_of_a_higher_pitch_are_higher():
+def test_harmonics_of_a_higher_pitch_are_higher_between_60_and_500_hz():
     """The strongest band below 500 Hz is the one around F0."""
     mel = MelConfig()
     f0 = torch.tensor([[150.0, 220, 330, 440]])
     bands = mel_band_edges(mel)[1:-1]
     low = HarmonicComb(mel)(f0)[0, :, bands < 500]  # (4, bands)
     torch.testing.assert_close(bands[low.argmax(dim=1)].float(), f0[0], rtol=0, atol=25)
-
-
-def test_beyond_60_and_500_hz_the_harmonics_stay():
+    # beyond 60 and 500 Hz they stay
     ripples = HarmonicComb(MelConfig())(torch.tensor([[0.0, 31, 60, 500, 731, float("nan")]]))[0]
     table = comb_ripples(MelConfig())
     for frame, row in enumerate((0, 0, 0, -1, -1)):
@@ -113,20 +111,13 @@ def test_it_changes_nothing_before_training_and_learns_how_f0_moves_within_phone
     assert (network.applied(frames, flat, durations, mask) / f0 - 1)[mask].abs().mean() < 0.02
 
 
-def test_the_network_that_gives_the_frames_learns_nothing_from_it():
-    frames, f0, durations, mask = batch()
-    frames.requires_grad_()
-    network = F0Residual(H)
-    torch.nn.init.normal_(network.predictor.linear.weight)
-    network.l1_sum(frames, f0, durations, mask).backward()
-    assert frames.grad is None
-    assert network.given.weight.grad is not None
-
-
-def test_it_is_the_same_for_high_voices_alone_and_in_a_batch():
+def test_it_teaches_its_input_nothing_and_is_the_same_for_high_voices_alone_and_in_a_batch():
     frames, f0, durations, mask = batch()
     network = F0Residual(H).eval()
     torch.nn.init.normal_(network.predictor.linear.weight)
+    network.l1_sum(frames.requires_grad_(), f0, durations, mask).backward()
+    assert frames.grad is None
+    assert network.given.weight.grad is not None
     together, high = (network(frames, factor * f0, durations, mask) for factor in (1, 2))
     assert torch.allclose(together, high, atol=1e-4)
     alone = network(frames[:1, :16], f0[:1, :16], durations[:1, :2], mask[:1, :16])

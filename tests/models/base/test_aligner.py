@@ -83,7 +83,7 @@ def test_losses_of_a_batch_are_the_sums_of_its_items_losses():
         assert term.per == "frames"
 
 
-def test_every_parameter_gets_a_gradient_and_speakers_differ():
+def test_every_parameter_gets_a_gradient_speakers_differ_and_sizes_are_those_of_the_voice():
     network = network_of(n_speakers=2)
     batch = batch_of(range(4))
     mean_loss(network, batch).backward()
@@ -92,6 +92,10 @@ def test_every_parameter_gets_a_gradient_and_speakers_differ():
     other = batch._replace(speaker_ids=1 - batch.speaker_ids)
     first, second = (network(*b[1:4], b.mel, b.mel_lengths) for b in (batch, other))
     assert not torch.allclose(first, second)
+    assets = Assets(MelConfig(n_mels=20), Vocabulary(("<pad>", "<sil>", "A")))
+    network = JointAligner.build(SMALL, assets)
+    assert network.phone_keys.num_embeddings == 3
+    assert network.speaker_keys is None
 
 
 def test_the_binarization_loss_begins_late_and_rises():
@@ -114,10 +118,3 @@ def test_attention_and_losses_are_float32_under_autocast(trained):
     assert log_attention.dtype == torch.float32
     assert {term.total.dtype for term in losses.values()} == {torch.float32}
     assert ((found - exact).abs() <= 1).float().mean() > 0.9
-
-
-def test_its_sizes_are_those_of_the_voice():
-    assets = Assets(MelConfig(n_mels=20), Vocabulary(("<pad>", "<sil>", "A")))
-    network = JointAligner.build(SMALL, assets)
-    assert network.phone_keys.num_embeddings == 3
-    assert network.speaker_keys is None

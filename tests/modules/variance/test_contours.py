@@ -46,9 +46,7 @@ def test_bins_have_equal_width_or_ratio_in_hz_and_open_ends():
     logarithmic = contour(quantization="log", n_bins=4)
     torch.testing.assert_close(logarithmic.edges, torch.tensor([100.0, 200, 400]))
     assert bins_of(logarithmic, [50, 150, 250, 500]) == [0, 1, 2, 3]
-
-
-def test_bins_span_the_ranges_of_all_speakers():
+    # bins span the ranges of all speakers
     stats = ContourStats(*torch.tensor([[100.0, 200], [10, 50], [80, 150], [120, 500]]))
     edges = contour(stats).edges
     assert (float(edges[0]), float(edges[-1])) == pytest.approx((-2, 6))
@@ -88,11 +86,16 @@ def spoken_values(contour: Contour, durations: torch.Tensor, length: int, **cont
     return values.tolist()
 
 
-def test_factors_act_on_hz_and_per_phone_factors_reach_their_frames():
+def test_factors_act_on_hz_those_of_phones_on_their_frames_and_given_values_replace_predictions():
     durations, per_phone = torch.tensor([[1, 2]]), torch.tensor([[0.5, 2.0]])
     frames = spoken_values(contour(level="frame"), durations, 3, factor=per_phone)
     assert frames == [[100, 400, 400]]
     assert spoken_values(contour(), durations, 2, factor=1.5) == [[300, 300]]
+    # and never fall below 0
+    given = torch.tensor([[120.0, -3.0]])
+    assert spoken_values(contour(), torch.tensor([[1, 1]]), 2, given=given) == [[120, 0]]
+    per_frame = spoken_values(contour(level="frame"), torch.tensor([[1, 2]]), 3, given=given)
+    assert per_frame == [[120, 0, 0]]
 
 
 @pytest.mark.parametrize("factor", [1.0, torch.ones(1, 500)])
@@ -101,13 +104,6 @@ def test_a_factor_of_one_changes_no_bit_of_the_prediction(factor):
     predicted = 10 * torch.randn(1, 500)  # below -4 they stand for negative Hz
     mask, norm = torch.ones(1, 500, dtype=torch.bool), contour().norm
     assert ContourControl(factor=factor).apply(predicted, mask, norm, FIRST).equal(predicted)
-
-
-def test_values_that_are_given_replace_the_prediction_and_never_fall_below_zero():
-    given = torch.tensor([[120.0, -3.0]])
-    assert spoken_values(contour(), torch.tensor([[1, 1]]), 2, given=given) == [[120, 0]]
-    per_frame = spoken_values(contour(level="frame"), torch.tensor([[1, 2]]), 3, given=given)
-    assert per_frame == [[120, 0, 0]]
 
 
 def test_transforms_act_on_all_phones_before_the_factor():
