@@ -203,7 +203,11 @@ class FeedForwardNetwork(nn.Module):
         speaker_ids = resolve_speakers(speaker_ids, self.n_speakers, phone_lengths)
         mask = length_mask(phone_lengths, phone_ids.shape[1])
         if pitch is not None:
-            _check_pitch(pitch, pitch_transform)
+            wrong = pitch[~(pitch.isfinite() & (pitch >= 0))]
+            if len(wrong) > 0:
+                raise ValueError(f"pitch holds {wrong[0].item():g}; expected Hz, 0 where unvoiced")
+            if pitch_transform is not None:
+                raise ValueError("pitch_transform acts on predicted pitch; leave it or pitch out")
             pitch = self.pitch.continued(pitch, phone_lengths, speaker_ids)
         asked = {"pitch": ContourControl(pitch, pitch_control, pitch_transform, voiced)}
         asked["energy"] = ContourControl(energy, energy_control)
@@ -316,12 +320,3 @@ class FeedForwardNetwork(nn.Module):
 
     def _check_energy(self, energy: Tensor | None, control: float | Tensor) -> None:
         """Refuses what a network without such an energy cannot follow."""
-
-
-def _check_pitch(pitch: Tensor, transform: PitchTransform | None) -> None:
-    """Refuses given pitch, (B, N), that is not in Hz, or comes with a transform of predictions."""
-    wrong = pitch[~(pitch.isfinite() & (pitch >= 0))]
-    if len(wrong) > 0:
-        raise ValueError(f"pitch holds {wrong[0].item():g}; expected Hz, 0 where unvoiced")
-    if transform is not None:
-        raise ValueError("pitch_transform acts on predicted pitch; leave it or pitch out")

@@ -83,9 +83,8 @@ class FastSpeech2(FeedForwardNetwork):
         else:
             contour = partial(binned_contour, hidden=hidden, n_bins=bins.n_bins)
             self.pitch = contour(predictor(), pitch, config.pitch_level, bins.pitch_quantization)
-            self.energy = contour(
-                predictor(), energy, config.energy_level, bins.energy_quantization
-            )
+            quantization = bins.energy_quantization
+            self.energy = contour(predictor(), energy, config.energy_level, quantization)
         decoder = sizes.n_decoder_layers, sizes.decoder_head, sizes.decoder_dropout
         self.decoder = _stack(config, *decoder)
         self.mel_linear = Linear(hidden, mel.n_mels)

@@ -49,14 +49,9 @@ class MatchaTask(AcousticTask[Matcha]):
         # the negative log-likelihood of a normal mel with variance 1
         prior = mse_sum(output.prior, output.mel, output.mask)
         prior = 0.5 * (prior + math.log(2 * math.pi) * output.mask.sum())
-        yield Update(
-            "model",
-            {
-                "flow": LossTerm(flow, "frames"),
-                "prior": LossTerm(prior, "frames"),
-                "duration": LossTerm(duration, "phones"),
-            },
-        )
+        losses = {"flow": LossTerm(flow, "frames"), "prior": LossTerm(prior, "frames")}
+        losses["duration"] = LossTerm(duration, "phones")
+        yield Update("model", losses)
 
     def samples(self, batch: TtsBatch) -> Iterator[Sample]:
         """Synthesises the batch from its phones; figures show the alignment with the recording."""

@@ -14,7 +14,7 @@ from models.base.assets import Assets
 from models.base.model import Control, TtsOutput, finished_mel, resolve_speakers
 from models.tts.tacotron2.config import EncoderConfig, Tacotron2Config
 from models.tts.tacotron2.decoder import PRENET_DROPOUT, Decoder, PrenetMasks
-from models.tts.tacotron2.decoding import DecodedFrames, DecoderWeights, Precision, decode
+from models.tts.tacotron2.decoding import DecoderWeights, Precision, decode
 from modules.alignment.search import attended_durations
 from modules.layers import basic
 from modules.layers.basic import length_mask
@@ -161,7 +161,23 @@ class Tacotron2(nn.Module):
             gate_threshold=gate_threshold,
             limits=limits.clamp(min=1),
         )
-        return self._output(frames, phone_lengths, max_frames)
+        mask = length_mask(frames.n_steps * r, frames.mel.shape[1])  # (B, T)
+        # the postnet sees the frames of the last step, as it did in training
+        mel_hat = self._restored(self.postnet(frames.mel, mask))
+        mel_lengths = (frames.n_steps - frames.stopped.long()).clamp(min=1) * r
+        if max_frames is not None:
+            mel_lengths = mel_lengths.minimum(max_frames.clamp(min=1))
+        mask = length_mask(mel_lengths)
+        T = mask.shape[1]
+        alignment = frames.alignment.repeat_interleave(r, dim=1)[:, :T] * mask[:, :, None]
+        return TtsOutput(
+            finished_mel(mel_hat[:, :T], mask, self.log_floor),
+            mel_lengths,
+            attended_durations(alignment, phone_lengths, mel_lengths),
+            alignment=alignment,
+            gate=frames.gate.repeat_interleave(r, dim=1)[:, :T] * mask,
+            stopped=frames.stopped,
+        )
 
     def for_inference(
         self, precision: AcousticPrecision = "fp32", compiled: CompileMode = "off"
@@ -203,29 +219,6 @@ class Tacotron2(nn.Module):
     def _restored(self, mel: Tensor) -> Tensor:
         """Undoes the normalisation of the mels."""
         return mel * self.config.mel_std + self.config.mel_mean
-
-    def _output(
-        self, frames: DecodedFrames, phone_lengths: Tensor, max_frames: Tensor | None
-    ) -> TtsOutput:
-        """Refines decoded frames and cuts them off where speech ends."""
-        r = self.frames_per_step
-        mask = length_mask(frames.n_steps * r, frames.mel.shape[1])  # (B, T)
-        # the postnet sees the frames of the last step, as it did in training
-        mel_hat = self._restored(self.postnet(frames.mel, mask))
-        mel_lengths = (frames.n_steps - frames.stopped.long()).clamp(min=1) * r
-        if max_frames is not None:
-            mel_lengths = mel_lengths.minimum(max_frames.clamp(min=1))
-        mask = length_mask(mel_lengths)
-        T = mask.shape[1]
-        alignment = frames.alignment.repeat_interleave(r, dim=1)[:, :T] * mask[:, :, None]
-        return TtsOutput(
-            finished_mel(mel_hat[:, :T], mask, self.log_floor),
-            mel_lengths,
-            attended_durations(alignment, phone_lengths, mel_lengths),
-            alignment=alignment,
-            gate=frames.gate.repeat_interleave(r, dim=1)[:, :T] * mask,
-            stopped=frames.stopped,
-        )
 
 
 def _prenet_masks(

@@ -75,9 +75,7 @@ def _cleared(hidden: Tensor, padding: Padding) -> Tensor:
 
 def _upsampled(padding: Padding, rate: int) -> Padding:
     """Returns the padding of a signal of `rate` times as many positions."""
-    if isinstance(padding, Tensor):
-        return padding.repeat_interleave(rate, dim=2)
-    return padding * rate
+    return padding.repeat_interleave(rate, dim=2) if isinstance(padding, Tensor) else padding * rate
 
 
 class HiFiGAN(nn.Module):
@@ -112,8 +110,7 @@ class HiFiGAN(nn.Module):
         """Computes the waveform, (B, T * hop_length) in [-1, 1]; 0 beyond the lengths."""
         if mel_lengths is None:
             return self._synthesise(mel, 0, Context())
-        mask = length_mask(mel_lengths, mel.shape[2])[:, None]  # (B, 1, T)
-        return self._synthesise(mel, mask, Context())
+        return self._synthesise(mel, length_mask(mel_lengths, mel.shape[2])[:, None], Context())
 
     def _cast(self, hidden: Tensor, stage: int) -> Tensor:
         """Casts to the precision of a stage; in training that is left to autocast."""

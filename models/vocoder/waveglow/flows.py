@@ -33,8 +33,7 @@ class Mixing(nn.Module):
     def forward(self, signal: Tensor) -> tuple[Tensor, Tensor]:
         """Mixes (B, C, L); also returns log |det W|."""
         # a determinant that turned negative has a logarithm as well: only its absolute value counts
-        log_det = torch.linalg.slogdet(self.weight).logabsdet
-        return self.weight @ signal, log_det
+        return self.weight @ signal, torch.linalg.slogdet(self.weight).logabsdet
 
     def inverse(self, signal: Tensor) -> Tensor:
         """Undoes `forward`, (B, C, L) -> (B, C, L)."""
