@@ -13,16 +13,8 @@ from modules.mel import MelConfig
 from modules.variance.contours import ContourStats
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
-from tests.models.tts.batches import (
-    MEL,
-    N_MELS,
-    N_PHONES,
-    PITCH,
-    TWO_PITCHES,
-    assert_taught,
-    batch_of,
-    losses_of,
-)
+from tests.models.tts import batches
+from tests.models.tts.batches import MEL, N_MELS, N_PHONES, PITCH, batch_of, losses_of
 from tests.worlds.networks import Subject
 
 # layers, heads, their size, channels of the filter
@@ -143,7 +135,7 @@ def test_the_durations_that_the_aligner_finds_are_those_that_the_network_learns(
 
 def test_true_prosody_at_inference_gives_the_mel_of_training_and_so_does_teacher_forcing():
     network, batch = network_of().eval(), batch_of()
-    assert_taught(network, batch, network(*network.inputs_of(batch)).mel_hat)
+    batches.assert_taught(network, batch, network(*network.inputs_of(batch)).mel_hat)
     network, batch = network_of(replace(SMALL, harmonics=True)).eval(), batch_of((6,))
     network.f0_residual = None  # which synthesis adds to lines, and training to nothing
     f0 = torch.where(torch.arange(batch.f0.shape[1]) < batch.durations[0, 0], 0.0, 150.0)[None]
@@ -172,7 +164,7 @@ def test_pitch_and_energy_controls_are_factors_on_hz_and_energy():
 
 
 def test_pitch_transforms_act_on_voiced_phones_of_each_speaker_who_are_alike_without_weight():
-    network = network_of(SMALL, TWO_PITCHES).eval()
+    network = network_of(SMALL, batches.TWO_PITCHES).eval()
     speaker, flat = {"speaker_ids": torch.tensor([1])}, PitchTransform(flatten=True, shift_hz=5)
     plain, voiced = spoken(network, **speaker), torch.tensor([[True, False, True]])
     out = spoken(network, pitch_transform=flat, voiced=voiced, **speaker)
@@ -181,7 +173,7 @@ def test_pitch_transforms_act_on_voiced_phones_of_each_speaker_who_are_alike_wit
     torch.testing.assert_close(out.pitch, expected)
     assert out.durations.equal(plain.durations)
     assert not torch.equal(out.energy, plain.energy)  # it is predicted after the pitch
-    network = network_of(replace(SMALL, speaker_emb_weight=0.0), TWO_PITCHES)
+    network = network_of(replace(SMALL, speaker_emb_weight=0.0), batches.TWO_PITCHES)
     first, second = (spoken(network, speaker_ids=torch.tensor([n])).mel for n in (0, 1))
     assert torch.equal(first, second)
 

@@ -17,17 +17,8 @@ from modules.variance.adaptor import regulate
 from modules.variance.contours import ContourStats
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.statistics import CorpusStats, Stat
-from tests.models.tts.batches import (
-    ENERGY,
-    MEL,
-    N_PHONES,
-    PITCH,
-    TWO_PITCHES,
-    assert_taught,
-    batch_of,
-    losses_of,
-    mean_loss,
-)
+from tests.models.tts import batches
+from tests.models.tts.batches import ENERGY, MEL, N_PHONES, PITCH, batch_of, losses_of, mean_loss
 from tests.worlds.networks import Subject
 from utils.errors import InputError
 
@@ -172,7 +163,7 @@ def test_pitch_and_energy_controls_are_factors_on_hz_and_energy(config):
 
 @pytest.mark.parametrize("config", [SMALL, FRAME_LEVEL], ids=["phone", "frame"])
 def test_pitch_transforms_act_on_the_whole_contour_around_the_mean_of_the_speaker(config):
-    network = network_of(config, TWO_PITCHES, TWO_ENERGIES).eval()
+    network = network_of(config, batches.TWO_PITCHES, TWO_ENERGIES).eval()
     phones = torch.tensor([[1, 2, 3], [3, 2, 0]]), torch.tensor([3, 2])
     given = {"speaker_ids": torch.tensor([0, 1]), "durations": torch.tensor([[2, 1, 3], [1, 2, 0]])}
     plain = network.infer(*phones, **given)
@@ -266,4 +257,4 @@ def test_a_voice_takes_its_numbers_from_assets_and_statistics_of_its_level_which
 def test_the_taught_mel_is_the_last_one_of_training(use_postnet):
     network, batch = network_of(replace(SMALL, use_postnet=use_postnet)).eval(), batch_of()
     output = network(*network.inputs_of(batch))
-    assert_taught(network, batch, output.refined_mel_hat if use_postnet else output.mel_hat)
+    batches.assert_taught(network, batch, output.refined_mel_hat if use_postnet else output.mel_hat)

@@ -9,23 +9,14 @@ from torch.nn import functional as F
 from config.preprocess import PreprocessConfig
 from models.base.registry import load_config
 from models.training.trainer import weighted_mean
-from models.vocoder.hifigan import (
-    MODEL,
-    HiFiGAN,
-    PeriodDiscriminator,
-    WaveDiscriminator,
-    normalise_weights,
-)
+from models.vocoder import hifigan
+from models.vocoder.hifigan import HiFiGAN, WaveDiscriminator, normalise_weights
 from models.vocoder.hifigan.config import DiscriminatorConfig, HiFiGANConfig
 from modules.layers.normalisation import adapt_weight_norm
 from modules.losses import MultiResolutionStft
 from modules.mel import MelSpectrogram
-from tests.models.vocoder.plain_hifigan import (
-    PlainDiscriminator,
-    PlainHiFiGAN,
-    discriminator_loss,
-    generator_loss,
-)
+from tests.models.vocoder import plain_hifigan
+from tests.models.vocoder.plain_hifigan import PlainDiscriminator, PlainHiFiGAN
 from tests.models.vocoder.small_hifigan import (
     DISCRIMINATOR,
     GENERATOR,
@@ -112,8 +103,8 @@ def plain_gradients(task, batch):
         plain.load_state_dict(task.networks[ours].state_dict())
     half = torch.is_autocast_enabled("cpu")
     wav_hat = generator(batch.mel)
-    to_discriminate = discriminator_loss(discriminators, batch.wav, wav_hat)
-    adversarial = generator_loss(discriminators, batch.wav, wav_hat)
+    to_discriminate = plain_hifigan.discriminator_loss(discriminators, batch.wav, wav_hat)
+    adversarial = plain_hifigan.generator_loss(discriminators, batch.wav, wav_hat)
     with torch.autocast("cpu", enabled=False):
         mel_of = MelSpectrogram(replace(MEL, padding="hifigan"))
         mel_loss = F.l1_loss(mel_of(wav_hat.float()), mel_of(batch.wav))
@@ -191,7 +182,7 @@ def test_segments_of_one_analysis_window_train():
     ],
 )
 def test_a_configuration_says_where_it_breaks_a_rule(tmp_path, override, message):
-    MODEL.check(HiFiGANConfig(), PreprocessConfig(hop_length=256))
+    hifigan.MODEL.check(HiFiGANConfig(), PreprocessConfig(hop_length=256))
     with pytest.raises(InputError, match=f"--set: {message}"):
         load_config(write_vocoder_config(tmp_path), [override])
 
@@ -257,7 +248,7 @@ def test_distances_move_the_copy_and_not_the_recording_which_is_at_none_from_its
 
 def test_a_score_by_period_hears_every_pth_sample():
     period = 3
-    discriminator = PeriodDiscriminator(period, (4, 4, 4, 4, 4))
+    discriminator = hifigan.PeriodDiscriminator(period, (4, 4, 4, 4, 4))
     wav = noise(1, 300).requires_grad_()
     phases = set()
     for score in discriminator(wav).score[0]:

@@ -15,12 +15,8 @@ from models.training.observing.observer import eval_mode, validate
 from models.vocoder.hifigan import normalise_weights
 from modules.mel import MelSpectrogram
 from tests.models.training.test_checkpointer import everything
-from tests.models.vocoder.plain_hifigan import (
-    PlainDiscriminator,
-    PlainHiFiGAN,
-    discriminator_loss,
-    generator_loss,
-)
+from tests.models.vocoder import plain_hifigan
+from tests.models.vocoder.plain_hifigan import PlainDiscriminator, PlainHiFiGAN
 from tests.models.vocoder.small_hifigan import (
     DISCRIMINATOR,
     GENERATOR,
@@ -65,11 +61,11 @@ def test_a_step_is_that_of_the_paper():
     discriminators.load_state_dict(task.networks["discriminator"].state_dict())
     updater_of(task, RATE).run([batch])
     wav_hat = plain(batch.mel)
-    descend(discriminator_loss(discriminators, batch.wav, wav_hat), discriminators)
+    descend(plain_hifigan.discriminator_loss(discriminators, batch.wav, wav_hat), discriminators)
     iterate_spectral_norms(discriminators)
     mel_of = MelSpectrogram(replace(MEL, padding="hifigan"))
     mel_loss = F.l1_loss(mel_of(wav_hat), mel_of(batch.wav))
-    descend(generator_loss(discriminators, batch.wav, wav_hat) + 45 * mel_loss, plain)
+    descend(plain_hifigan.generator_loss(discriminators, batch.wav, wav_hat) + 45 * mel_loss, plain)
     for network, ours in ((plain, "generator"), (discriminators, "discriminator")):
         start, found = (gan.networks[ours].state_dict() for gan in (make_gan(), task))
         assert largest_difference(found, network.state_dict()) < 1e-5

@@ -5,23 +5,18 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from modules.layers import transformer
 from modules.layers.basic import length_mask
-from modules.layers.transformer import (
-    FFTBlock,
-    FFTStack,
-    SelfAttention,
-    matrix_attention,
-    sinusoids,
-)
+from modules.layers.transformer import FFTBlock, FFTStack, SelfAttention, matrix_attention
 
 
 def test_positions_are_the_papers():
-    table = sinusoids(1001, 8)
+    table = transformer.sinusoids(1001, 8)
     for position, column in ((0, 0), (0, 1), (3, 4), (49, 7), (1000, 1), (1000, 2)):
         angle = position / 10000 ** (2 * (column // 2) / 8)
         expected = math.sin(angle) if column % 2 == 0 else math.cos(angle)
         assert table[position, column] == pytest.approx(expected, abs=1e-7)
-    ordered = sinusoids(1001, 8, order="sines_first")
+    ordered = transformer.sinusoids(1001, 8, order="sines_first")
     assert torch.equal(ordered, torch.cat([table[:, ::2], table[:, 1::2]], dim=1))
 
 

@@ -3,15 +3,9 @@ import pytest
 import torch
 from torch import nn
 
+from modules.variance import contours
 from modules.variance.adaptor import VariancePredictor
-from modules.variance.contours import (
-    Contour,
-    ContourControl,
-    ContourStats,
-    SpeakerNorm,
-    binned_contour,
-    convolved_contour,
-)
+from modules.variance.contours import Contour, ContourControl, ContourStats, SpeakerNorm
 from modules.variance.pitch_transform import PitchTransform
 
 HZ = ContourStats(*torch.tensor([[200.0], [50], [100], [400]]))
@@ -21,7 +15,7 @@ FIRST = torch.tensor([0])
 def contour(stats: ContourStats = HZ, level="phone", quantization="linear", n_bins=5) -> Contour:
     torch.manual_seed(0)
     predictor = VariancePredictor(4, 4, 3, 0.0)
-    return binned_contour(predictor, stats, level, quantization, hidden=4, n_bins=n_bins)
+    return contours.binned_contour(predictor, stats, level, quantization, hidden=4, n_bins=n_bins)
 
 
 def bins_of(contour: Contour, hz: list[float]) -> list[int]:
@@ -142,7 +136,7 @@ MASK = torch.ones(1, 4, dtype=torch.bool)
 
 def convolved(dropout: float = 0.0) -> Contour:
     torch.manual_seed(0)
-    return convolved_contour(VariancePredictor(6, 8, 3, 0.0), HZ, 6, 3, dropout)
+    return contours.convolved_contour(VariancePredictor(6, 8, 3, 0.0), HZ, 6, 3, dropout)
 
 
 def test_the_target_is_the_mean_of_the_normalised_voiced_frames():
