@@ -180,7 +180,8 @@ class FeedForwardNetwork(nn.Module):
 
         Arguments are those of `AcousticModel.infer` and of its `controls`: factors are one for all
         or one per phone, (B, N), and act on predicted and on given values. Without max_frames there
-        is no limit.
+        is no limit. A ValueError refuses several speakers without speaker_ids, pitch with
+        pitch_transform or not in Hz, and controls that the network lacks.
 
         Args:
             seed: Seed of a flow's noise, one for all or (B,); the noise is the same in any batch.
@@ -191,10 +192,6 @@ class FeedForwardNetwork(nn.Module):
             pitch: Hz, (B, N), 0 = unvoiced; at level "frame", held for each phone.
             energy: Linear, (B, N), 0 is silence; at level "frame", held for each phone.
             temperature: Factor on the noise of a flow, a number or (1,).
-
-        Raises:
-            ValueError: For several speakers without speaker_ids, for pitch with pitch_transform or
-                not in Hz, and for controls that the network lacks.
         """
         self._check_energy(energy, energy_control)
         for name, value in (("steps", steps), ("temperature", temperature)):

@@ -61,14 +61,13 @@ class AlignmentEncoder(nn.Module):
     ) -> Tensor:
         """Compares every frame with every phone, in float32 even under autocast.
 
+        Returns the log-probability of each phone per frame, (B, T, N) float32, -inf for padded
+        phones, undefined for padded frames.
+
         Args:
             phones: Embeddings without positions and neighbours, (B, N, H).
             mel: Natural log, (B, T, M).
             speakers: Embeddings of the speakers, (B, H), added to their phones.
-
-        Returns:
-            Log-probability of each phone per frame, (B, T, N) float32, -inf for padded phones,
-            undefined for padded frames.
         """
         phone_mask = length_mask(phone_lengths, phones.shape[1])
         frame_mask = length_mask(mel_lengths, mel.shape[1])
