@@ -111,11 +111,9 @@ class JointAligner(nn.Module):
         durations = monotonic_durations(log_attention, *lengths)
         all_alignments = encoder.forward_sum(log_attention, *lengths)
         distance = encoder.binarization_sum(log_attention, durations)
-        weight = self.config.binarization_at(self.step)
-        return durations, {
-            "forward_sum": LossTerm(all_alignments.sum(), "frames"),
-            "binarization": LossTerm(distance, "frames", weight),
-        }
+        binarization = LossTerm(distance, "frames", self.config.binarization_at(self.step))
+        losses = {"forward_sum": LossTerm(all_alignments.sum(), "frames")}
+        return durations, losses | {"binarization": binarization}
 
     @torch.no_grad()
     def find_durations(self, batch: TtsBatch) -> Tensor:

@@ -154,13 +154,9 @@ def forward_sum(
     require_enough_frames(phone_lengths, mel_lengths)
     B, _, N = log_attention.shape
     logits = F.pad(log_attention.float().clamp(min=_LOG_ZERO), (1, 0), value=blank_logit)
-    return F.ctc_loss(
-        logits.transpose(0, 1).log_softmax(dim=2),  # (T, B, N + 1)
-        torch.arange(1, N + 1, device=logits.device).expand(B, N),
-        mel_lengths,
-        phone_lengths,
-        reduction="none",
-    )
+    log_probabilities = logits.transpose(0, 1).log_softmax(dim=2)  # (T, B, N + 1)
+    places = torch.arange(1, N + 1, device=logits.device).expand(B, N)
+    return F.ctc_loss(log_probabilities, places, mel_lengths, phone_lengths, reduction="none")
 
 
 def binarization_sum(log_attention: Tensor, durations: Tensor) -> Tensor:

@@ -101,10 +101,9 @@ class ContourControl(NamedTuple):
             per_phone = values.expand_as(durations).unsqueeze(2)  # (B, N, 1)
             return adaptor.regulate(per_phone, durations, n_frames).squeeze(2)
 
-        return self._replace(
-            given=None if self.given is None else repeat(self.given.float()),
-            factor=repeat(self.factor.float()) if isinstance(self.factor, Tensor) else self.factor,
-        )
+        given = None if self.given is None else repeat(self.given.float())
+        factor = repeat(self.factor.float()) if isinstance(self.factor, Tensor) else self.factor
+        return self._replace(given=given, factor=factor)
 
 
 class Contour(nn.Module):

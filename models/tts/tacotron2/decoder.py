@@ -246,11 +246,10 @@ class Decoder(nn.Module):
             inputs = torch.cat((read.hidden, read.contexts), dim=2)  # (K, B, L + H)
             hidden = self._decode(inputs, dtype)  # (K, B, L)
         features = torch.cat((hidden, read.contexts), dim=2).transpose(0, 1)  # (B, K, L + H)
-        return DecoderOutput(
-            self.mel_linear(features).unflatten(2, (r, self.n_mels)).flatten(1, 2)[:, :T],
-            self.gate_linear(features).squeeze(2).repeat_interleave(r, dim=1)[:, :T],
-            read.weights.transpose(0, 1).repeat_interleave(r, dim=1)[:, :T],
-        )
+        mel_hat = self.mel_linear(features).unflatten(2, (r, self.n_mels)).flatten(1, 2)[:, :T]
+        gate_logits = self.gate_linear(features).squeeze(2).repeat_interleave(r, dim=1)[:, :T]
+        alignment = read.weights.transpose(0, 1).repeat_interleave(r, dim=1)[:, :T]
+        return DecoderOutput(mel_hat, gate_logits, alignment)
 
     def _attend(
         self, prenet: Tensor, memory: Tensor, phone_mask: Tensor, dtype: torch.dtype

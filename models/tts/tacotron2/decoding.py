@@ -149,14 +149,10 @@ def decode(
         stopped |= going & (outputs[step, :, -1].sigmoid() > gate_threshold)
         if step % per_check == 0 and bool((stopped | (n_taken == limits)).all()):
             break
-    mel = outputs[: step + 1, :, :-1].transpose(0, 1)  # (B, K, r * M)
-    return DecodedFrames(
-        mel.unflatten(2, (weights.config.n_frames_per_step, -1)).flatten(1, 2),
-        alignment[: step + 1].transpose(0, 1),
-        outputs[: step + 1, :, -1].sigmoid().T,
-        n_taken,
-        stopped,
-    )
+    outputs, alignment = outputs[: step + 1], alignment[: step + 1].transpose(0, 1)
+    frames = outputs[:, :, :-1].transpose(0, 1)  # (B, K, r * M)
+    mel = frames.unflatten(2, (weights.config.n_frames_per_step, -1)).flatten(1, 2)
+    return DecodedFrames(mel, alignment, outputs[:, :, -1].sigmoid().T, n_taken, stopped)
 
 
 def _gates(weight: Tensor, lstm: nn.LSTMCell, precision: Precision) -> MatrixProduct:

@@ -170,13 +170,11 @@ class Tacotron2(nn.Module):
         mask = length_mask(mel_lengths)
         T = mask.shape[1]
         alignment = frames.alignment.repeat_interleave(r, dim=1)[:, :T] * mask[:, :, None]
+        mel = finished_mel(mel_hat[:, :T], mask, self.log_floor)
+        durations = attended_durations(alignment, phone_lengths, mel_lengths)
+        gate = frames.gate.repeat_interleave(r, dim=1)[:, :T] * mask
         return TtsOutput(
-            finished_mel(mel_hat[:, :T], mask, self.log_floor),
-            mel_lengths,
-            attended_durations(alignment, phone_lengths, mel_lengths),
-            alignment=alignment,
-            gate=frames.gate.repeat_interleave(r, dim=1)[:, :T] * mask,
-            stopped=frames.stopped,
+            mel, mel_lengths, durations, alignment=alignment, gate=gate, stopped=frames.stopped
         )
 
     def for_inference(

@@ -93,8 +93,7 @@ class WaveDiscriminator(nn.Module):
 
     def forward(self, wav: Tensor, recorded: Tensor | None = None) -> list[DiscriminatorOutput]:
         """Gives one output per sub-discriminator of wavs, (B, S); arguments as of these."""
-        outputs = self.mpd(wav, recorded)
-        return outputs + (self.msd(wav, recorded) if self.msd is not None else [])
+        return self.mpd(wav, recorded) + (self.msd(wav, recorded) if self.msd is not None else [])
 
 
 def normalise_weights(network: nn.Module) -> None:
