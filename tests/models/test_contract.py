@@ -51,10 +51,8 @@ def marked(names: list[tuple[str, str]], slow: Sequence[str] = ()) -> Any:
     return pytest.mark.parametrize(("model", "variant"), cases)
 
 
-every_model = marked([*ACOUSTIC, *VOCODERS])
-every_acoustic_model, every_vocoder = marked(ACOUSTIC), marked(VOCODERS)
+every_model, every_acoustic_model = marked([*ACOUSTIC, *VOCODERS]), marked(ACOUSTIC)
 PLAIN = [name for name in (*ACOUSTIC, *VOCODERS) if not name[1]]
-as_it_is = marked(PLAIN)
 
 
 @functools.cache
@@ -227,7 +225,7 @@ def test_compiled_for_a_fixed_shape_it_trains_as_it_is(model, variant, monkeypat
     assert_compiled_as_eager(lambda: without_chance(subject.task()), batch, in_its_shape, None)
 
 
-@as_it_is
+@marked(PLAIN)
 def test_bf16_trains_with_float32_losses_close_to_full_precision(model, variant):
     subject = subject_of(model, variant)
     batch = batch_of(subject)

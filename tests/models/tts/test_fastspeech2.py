@@ -121,8 +121,7 @@ def test_texts_and_audio_longer_than_max_seq_len_work():
     networks = network_of().eval(), network_of(replace(SMALL, max_seq_len=500)).eval()
     given = batch.phone_ids, batch.phone_lengths
     torch.testing.assert_close(*(n.infer(*given, durations=batch.durations).mel for n in networks))
-    network = networks[0]
-    assert torch.isfinite(mean_loss(task_of(network.train()), batch))
+    assert torch.isfinite(mean_loss(task_of(networks[0].train()), batch))
 
 
 @pytest.mark.parametrize(
