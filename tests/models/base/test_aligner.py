@@ -87,8 +87,7 @@ def test_every_parameter_gets_a_gradient_speakers_differ_and_sizes_are_those_of_
     network = network_of(n_speakers=2)
     batch = batch_of(range(4))
     mean_loss(network, batch).backward()
-    for name, parameter in network.named_parameters():
-        assert parameter.grad.abs().sum() > 0, name
+    assert all(parameter.grad.any() for parameter in network.parameters())
     other = batch._replace(speaker_ids=1 - batch.speaker_ids)
     first, second = (network(*b[1:4], b.mel, b.mel_lengths) for b in (batch, other))
     assert not torch.allclose(first, second)

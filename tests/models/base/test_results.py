@@ -96,7 +96,6 @@ def test_drawing_leaves_pyplot_alone(monkeypatch):
     plot_synthesis(mel, ["A"], [3], frame_s=1, title=title).savefig("/dev/null", format="png")
 
 
-CPU = torch.device("cpu")
 HOP = MEL.hop_length
 
 

@@ -98,8 +98,8 @@ def make_gan(mel: MelConfig = MEL, **changes: object) -> HiFiGANTask:
 def make_gan_trainer(
     store: MelWavStore, checkpoints: Path, config: TrainConfig, task: HiFiGANTask | None = None
 ) -> Trainer:
-    task = make_gan() if task is None else task
-    return make_trainer(store, checkpoints, config, task, make_segments(store, config))
+    segments = make_segments(store, config)
+    return make_trainer(store, checkpoints, config, task or make_gan(), segments)
 
 
 def write_vocoder_config(root: Path, **train: object) -> Path:

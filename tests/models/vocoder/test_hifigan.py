@@ -28,7 +28,6 @@ from tests.models.vocoder.small_hifigan import (
 from utils.errors import InputError
 
 PAIRS = replace(GENERATOR, resblock="1", upsample_rates=(4, 2), upsample_kernel_sizes=(8, 4))
-CPU = torch.device("cpu")
 
 
 @pytest.fixture(params=[GENERATOR, PAIRS], ids=["single", "pairs"])
