@@ -170,11 +170,6 @@ def _gates(weight: Tensor, lstm: nn.LSTMCell, precision: Precision) -> MatrixPro
         return lambda inputs, out: torch.add(F.linear(inputs.half(), half), bias, out=out)
     if "fbgemm" not in torch.backends.quantized.supported_engines:
         raise InputError(f"{precision} on a CPU needs one with x86 instructions (AVX2); use fp32")
-    return _packed_product(weight, bias, precision)
-
-
-def _packed_product(weight: Tensor, bias: Tensor, precision: Precision) -> MatrixProduct:
-    """Multiplies on a CPU by weights that are stored in 16 or 8 bits."""
     if precision == "fp16":
         # FBGEMM multiplies in float32: a twelfth of the error of bfloat16, in less time
         packed = torch.ops.quantized.linear_prepack_fp16(weight, bias)
