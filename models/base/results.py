@@ -40,8 +40,6 @@ MAX_LABEL_ROWS = 6  # of more, in speech of minutes, none can be read, and drawi
 MARGIN_IN = (0.75, 0.15)  # left and right of the panels
 PANEL_IN = (2.6, 1.0, 0.8)  # heights: mel, f0, energy
 TITLE_CHARACTERS_PER_IN = 11  # at 9 points
-# times the recording: an untrained or diverged model can give every phone seconds
-_LONGEST_SAMPLE = 3
 
 
 def plot_synthesis(
@@ -228,7 +226,8 @@ def synthesis_samples(network: AcousticModel, batch: TtsBatch, assets: Assets) -
 
     Speech of more than three times the length of the recording is cut off there.
     """
-    phones, limits = (batch.phone_ids, batch.phone_lengths), _LONGEST_SAMPLE * batch.mel_lengths
+    phones = batch.phone_ids, batch.phone_lengths
+    limits = 3 * batch.mel_lengths  # an untrained or diverged model can give every phone seconds
     out = network.infer(*phones, speaker_ids=batch.speaker_ids, max_frames=limits)
     device = out.mel.device if out.mel.is_cuda else torch.device("cpu")
     vocoder = GriffinLim(assets.mel).to(device)

@@ -19,12 +19,8 @@ from modules.layers.basic import PhoneEmbedding, SpeakerEmbedding
 from modules.layers.postnet import PostNet
 from modules.mel import MelSpectrogram
 from modules.variance.contours import SpeakerNorm
-from tests.models.compiled import (
-    after_backward,
-    assert_compiled_as_eager,
-    by_backend,
-    set_backend,
-)
+from tests.models import compiled
+from tests.models.compiled import after_backward
 from tests.worlds.networks import Subject, item_of, names_of, padded, without_chance
 from utils.errors import InputError
 
@@ -37,9 +33,10 @@ SLOW_TO_TRACE = ("fastpitch", "flowspeech", "hifigan", "matcha", "vocos", "waveg
 
 @pytest.fixture(autouse=True, scope="module")
 def _small_postnet():
-    """FastSpeech 2's has 512 channels whatever its configuration, most of its time."""
+    """FastSpeech 2 has five layers of 512 channels whatever its configuration: most of its time."""
+    small = functools.partial(PostNet, channels=16, n_layers=2)
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(fastspeech2, "PostNet", functools.partial(PostNet, channels=16))
+        monkeypatch.setattr(fastspeech2, "PostNet", small)
         yield
 
 
@@ -215,14 +212,16 @@ def test_saving_and_loading_changes_nothing(model, variant, tmp_path):
         assert torch.equal(one, other) if isinstance(other, Tensor) else one == other
 
 
-@by_backend
+@compiled.by_backend
 @marked(PLAIN, slow=SLOW_TO_TRACE)
 def test_compiled_for_a_fixed_shape_it_trains_as_it_is(model, variant, monkeypatch, backend):
-    set_backend(monkeypatch, backend)
+    compiled.set_backend(monkeypatch, backend)
     subject = subject_of(model, variant)
     batch = batch_of(subject)
     in_its_shape = padded(batch, subject.mel) if subject.config.task == "tts" else batch
-    assert_compiled_as_eager(lambda: without_chance(subject.task()), batch, in_its_shape, None)
+    compiled.assert_compiled_as_eager(
+        lambda: without_chance(subject.task()), batch, in_its_shape, None
+    )
 
 
 @marked(PLAIN)
@@ -276,10 +275,10 @@ def test_speakers_differ_and_must_be_named(model, variant):
 @marked([name for name in ACOUSTIC if not name[1]], slow=("fastpitch", "matcha"))
 def test_compiled_for_inference_it_speaks_as_it_is(model, variant, mode, monkeypatch):
     """Sizes of one bucket share their graphs, of which a text has one or more."""
-    set_backend(monkeypatch, "eager")
+    compiled.set_backend(monkeypatch, "eager")
     network = subject_of(model, variant).network()
     try:
-        compiled = network.for_inference("fp32", mode)
+        fast = network.for_inference("fp32", mode)
     except InputError as error:
         assert f"inference.compile is {mode}: " in str(error)  # noqa: PT017
         return
@@ -289,9 +288,8 @@ def test_compiled_for_inference_it_speaks_as_it_is(model, variant, mode, monkeyp
     for n_items, n_phones in ((3, 11), (3, 6), (3, 7), (1, 11), (1, 6)):
         ids = torch.arange(1, 1 + n_items * n_phones).view(n_items, n_phones) % 7 + 1
         lengths, durations = torch.arange(n_phones, n_phones - n_items, -1), torch.full_like(ids, 2)
-        expected, found = (
-            one.infer(ids, lengths, durations=durations) for one in (network, compiled)
-        )
+        given = ids, lengths
+        expected, found = (one.infer(*given, durations=durations) for one in (network, fast))
         torch.testing.assert_close(found[:5], expected[:5], rtol=1e-4, atol=1e-4)
         n_graphs.append(counts["unique_graphs"] - before)
     assert n_graphs[0] > 0

@@ -26,8 +26,6 @@ from modules.layers.basic import length_mask
 from modules.losses import mse_sum
 from processors.dataset.batch import TtsBatch
 
-_SMALLEST = 1e-8  # added to a duration, whose logarithm is predicted
-
 
 class MatchaTask(AcousticTask[Matcha]):
     """Training with the durations of stage 1 or of the most likely alignment."""
@@ -42,7 +40,7 @@ class MatchaTask(AcousticTask[Matcha]):
     def training_step(self, batch: TtsBatch) -> Iterator[Update]:
         """Yields the losses of flow (eq. 4), mean mel and durations."""
         output: MatchaOutput = self.network(batch)
-        log_durations = (output.durations + _SMALLEST).log()
+        log_durations = (output.durations + 1e-8).log()
         phone_mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
         duration = mse_sum(output.log_durations_hat, log_durations, phone_mask)
         flow = mse_sum(output.velocity_hat, output.velocity, output.mask)

@@ -46,7 +46,6 @@ _LOG_SCALE = -4.0, 2.5
 _QUIET = math.log(3e-4)  # smaller log magnitudes count as equal: -85 dB of a full-scale sine
 _LAYERS = (((7, 3), (2, 1)), ((7, 3), (2, 1)), ((5, 3), (2, 2)), ((3, 3), (1, 1)))
 _BLUR_REACH = 5  # frames or bands on either side
-_FIRST_SCALE = 0.2  # of the residual branches
 
 
 class FreeVGL(MagnitudeVocoder):
@@ -59,7 +58,7 @@ class FreeVGL(MagnitudeVocoder):
         self.first_conv = nn.Conv1d(mel.n_mels, channels, config.kernel_size, padding=margin)
         self.first_norm = nn.LayerNorm(channels)
         sizes = channels, config.expansion * channels, config.kernel_size
-        blocks = (ConvNeXtBlock(*sizes, scale=_FIRST_SCALE) for _ in range(config.n_layers))
+        blocks = (ConvNeXtBlock(*sizes, scale=0.2) for _ in range(config.n_layers))
         self.blocks = nn.ModuleList(blocks)
         self.last_norm = nn.LayerNorm(channels)
         self.residual = Linear(channels, mel.n_fft // 2 + 1)

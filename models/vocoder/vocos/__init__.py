@@ -43,7 +43,6 @@ _BANDS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)  # edges, as shares of half the sample
 _BIN_KERNELS, _BIN_STRIDES = (9, 9, 9, 9, 3), (1, 2, 2, 2, 1)
 _PEAK = 0.8  # of the waveform before its STFT
 _KERNEL, _EPS = 7, 1e-6
-_LARGEST = 100.0  # magnitude
 _CHUNK_FRAMES = 512
 _BATCH_FRAMES = 65536  # of all items at a time on a GPU
 
@@ -162,7 +161,7 @@ class Vocos(nn.Module):
             reach -= _KERNEL // 2
         trimmed, context = context.trim(hidden.mT, reach)
         log_magnitude, phase = self.head(self.last_norm(trimmed.mT)).float().chunk(2, dim=2)
-        return log_magnitude.exp().clamp(max=_LARGEST), phase, context
+        return log_magnitude.exp().clamp(max=100.0), phase, context
 
     @torch.no_grad()
     def infer(self, mel: Tensor, mel_lengths: Tensor | None = None, *, seed: int = 0) -> Tensor:

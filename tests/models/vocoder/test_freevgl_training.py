@@ -96,7 +96,7 @@ def test_without_discriminators_validation_measures_what_is_trained():
 
 def run(store, folder: Path, resume: bool = False, **changes: object):
     config = gan_config(ema_decay=0.9, valid_steps=2, **changes)
-    task = make_task(adversarial_start=3, gain_db=10.0, blurred=0.5)
+    task = make_task(adversarial_start=3, gain_db=10.0, blurred=0.5, bands=((0.0, 0.3), (0.2, 0.5)))
     trainer = make_trainer(store, folder, config, task, make_segments(store, config))
     if resume:
         trainer.checkpointer.resume(latest_checkpoint(folder))

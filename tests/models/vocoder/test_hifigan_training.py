@@ -13,6 +13,7 @@ from models.base.task import LossTerm
 from models.checkpoint.folders import latest_checkpoint
 from models.training.observing.observer import eval_mode, validate
 from models.vocoder.hifigan import normalise_weights
+from models.vocoder.hifigan.config import DiscriminatorConfig
 from modules.mel import MelSpectrogram
 from tests.models.training.test_checkpointer import everything
 from tests.models.vocoder import plain_hifigan
@@ -159,7 +160,9 @@ def test_both_optimizers_follow_the_schedule(store, tmp_path, monkeypatch):
 
 
 def run(store, folder, resume=False, **changes):
-    trainer = make_gan_trainer(store, folder, gan_config(**changes))
+    # a period and a scale
+    gan = make_gan(discriminator=DiscriminatorConfig((2,), (4,) * 5, 1, (4, *[16] * 6)))
+    trainer = make_gan_trainer(store, folder, gan_config(**changes), gan)
     if resume:
         trainer.checkpointer.resume(latest_checkpoint(folder))
     trainer.fit()
