@@ -162,8 +162,7 @@ def _add_panels(
     figure = Figure(figsize=(width_in, total_in), dpi=100)
     left, right = MARGIN_IN[0] / width_in, 1 - MARGIN_IN[1] / width_in
     figure.text(left, 1 - 0.06 / total_in, title, va="top", fontsize=9, parse_math=False)
-    n_panels = len(heights_in)
-    grid = figure.subplots(n_panels, sharex=True, squeeze=False, height_ratios=heights_in)
+    grid = figure.subplots(len(heights_in), sharex=True, squeeze=False, height_ratios=heights_in)
     figure.subplots_adjust(left, bottom_in / total_in, right, 1 - top_in / total_in)
     figure.subplots_adjust(hspace=gap_in / np.mean(heights_in))
     panels = list(grid[:, 0])

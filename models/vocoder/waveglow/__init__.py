@@ -85,8 +85,7 @@ def waveglow_graphs(network: WaveGlow) -> Graphs:
 
 def negative_log_likelihood(latent: Latent, sigma: float) -> Tensor:
     """Sums negative log-likelihoods (eq. 3) of samples, in nats, without a constant."""
-    gaussian = latent.z.square().sum() / (2 * sigma**2)
-    return gaussian - latent.log_scales.sum() - latent.log_det.sum()
+    return latent.z.square().sum() / (2 * sigma**2) - latent.log_scales.sum() - latent.log_det.sum()
 
 
 def normalise_weights(network: WaveGlow) -> None:

@@ -72,8 +72,7 @@ def test_insides_of_windows_join_up_to_the_signal(length, n, reach):
     assert torch.equal(torch.cat(parts, 2), signal)
     assert all(part.shape[2] == n for part in parts[:-1])
     assert 1 <= parts[-1].shape[2] <= n + reach
-    assert cut[0].context.left == 0
-    assert cut[-1].context.right == 0
+    assert cut[0].context.left == cut[-1].context.right == 0
 
 
 def test_windows_have_all_the_context_that_there_is():
