@@ -205,7 +205,7 @@ def _draw_labels(
     text = {"ha": "center", "va": "bottom", "fontsize": LABEL_POINTS, "parse_math": False}
     for phone, centre, row in zip(phones, centres, rows, strict=False):  # fewer names: no room
         offset, arrow = (0, (0.03 + row * LABEL_ROW_IN) * 72), link if row else None
-        panel.annotate(phone, (centre, 1), offset, arrowprops=arrow, **height, **text)
+        panel.annotate(phone, xy=(centre, 1), xytext=offset, arrowprops=arrow, **height, **text)
 
 
 def _draw_curve(

@@ -40,7 +40,7 @@ class MatchaTask(AcousticTask[Matcha]):
     def training_step(self, batch: TtsBatch) -> Iterator[Update]:
         """Yields the losses of flow (eq. 4), mean mel and durations."""
         output: MatchaOutput = self.network(batch)
-        log_durations = (output.durations + 1e-8).log()
+        log_durations = (output.durations + 1e-8).log()  # also of 0 frames
         phone_mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
         duration = mse_sum(output.log_durations_hat, log_durations, phone_mask)
         flow = mse_sum(output.velocity_hat, output.velocity, output.mask)
