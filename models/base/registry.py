@@ -33,8 +33,7 @@ def model_names(task: str) -> list[str]:
 def find_model(task: str, name: str) -> Model[Any]:
     """Imports a model, whose name may have any case, and returns its definition.
 
-    An InputError refuses an unknown name and lists the known ones, or a file without a valid
-    `MODEL` at its end.
+    An InputError refuses an unknown name, with the known ones, and a file without a valid `MODEL`.
     """
     names = model_names(task)
     if name.lower() not in names:

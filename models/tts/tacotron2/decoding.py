@@ -149,10 +149,11 @@ def decode(
         stopped |= going & (outputs[step, :, -1].sigmoid() > gate_threshold)
         if step % per_check == 0 and bool((stopped | (n_taken == limits)).all()):
             break
-    outputs, alignment = outputs[: step + 1], alignment[: step + 1].transpose(0, 1)
-    frames = outputs[:, :, :-1].transpose(0, 1)  # (B, K, r * M)
+    K = step + 1
+    frames = outputs[:K, :, :-1].transpose(0, 1)  # (B, K, r * M)
     mel = frames.unflatten(2, (weights.config.n_frames_per_step, -1)).flatten(1, 2)
-    return DecodedFrames(mel, alignment, outputs[:, :, -1].sigmoid().T, n_taken, stopped)
+    gate = outputs[:K, :, -1].sigmoid().T
+    return DecodedFrames(mel, alignment[:K].transpose(0, 1), gate, n_taken, stopped)
 
 
 def _gates(weight: Tensor, lstm: nn.LSTMCell, precision: Precision) -> MatrixProduct:
