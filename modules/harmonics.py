@@ -130,8 +130,7 @@ class F0Residual(nn.Module):
 
     def l1_sum(self, frames: Tensor, f0: Tensor, durations: Tensor, mask: Tensor) -> Tensor:
         """Sums the absolute error in semitones over voiced frames; F0 in Hz, (B, T)."""
-        contour = adaptor.interpolate_unvoiced(f0, mask.sum(dim=1))
-        means = adaptor.average_by_phone(contour, durations)
+        means = adaptor.average_by_phone(adaptor.interpolate_unvoiced(f0, mask.sum(1)), durations)
         lines = adaptor.join_phones(means, durations, None, mask.shape[1])
         target = _SEMITONES * (f0.clamp(min=1) / lines.clamp(min=1)).log2()
         error = self(frames, lines, durations, mask).float() - target

@@ -110,7 +110,8 @@ class HiFiGAN(nn.Module):
         """Computes the waveform, (B, T * hop_length) in [-1, 1]; 0 beyond the lengths."""
         if mel_lengths is None:
             return self._synthesise(mel, 0, Context())
-        return self._synthesise(mel, length_mask(mel_lengths, mel.shape[2])[:, None], Context())
+        mask = length_mask(mel_lengths, mel.shape[2])[:, None]  # (B, 1, T)
+        return self._synthesise(mel, mask, Context())
 
     def _cast(self, hidden: Tensor, stage: int) -> Tensor:
         """Casts to the precision of a stage; in training that is left to autocast."""
