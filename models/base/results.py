@@ -201,11 +201,19 @@ def _draw_labels(
     """Writes the phone names above the panel, each linked to its phone by a thin line."""
     centres = (edges[:-1] + edges[1:]) / 2
     link = {"arrowstyle": "-", "linewidth": 0.3, "color": "grey", "shrinkA": 0}
-    height = {"xycoords": panel.get_xaxis_transform(), "textcoords": "offset points"}
-    text = {"ha": "center", "va": "bottom", "fontsize": LABEL_POINTS, "parse_math": False}
     for phone, centre, row in zip(phones, centres, rows, strict=False):  # fewer names: no room
-        offset, arrow = (0, (0.03 + row * LABEL_ROW_IN) * 72), link if row else None
-        panel.annotate(phone, xy=(centre, 1), xytext=offset, arrowprops=arrow, **height, **text)
+        panel.annotate(
+            phone,
+            xy=(centre, 1),
+            xycoords=panel.get_xaxis_transform(),
+            xytext=(0, (0.03 + row * LABEL_ROW_IN) * 72),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize=LABEL_POINTS,
+            parse_math=False,
+            arrowprops=link if row else None,
+        )
 
 
 def _draw_curve(
