@@ -138,6 +138,7 @@ class Matcha(nn.Module):
         durations: Tensor | None = None,
         steps: int | None = None,
         temperature: float | Tensor | None = None,
+        noise: Tensor | None = None,
     ) -> TtsOutput:
         """Synthesises mels; call `eval()` first.
 
@@ -148,6 +149,7 @@ class Matcha(nn.Module):
             duration_control: Factor on frames, one for all or one per phone, (B, N).
             durations: Frames, (B, N), instead of the predicted ones.
             temperature: Factor on the noise, a number or (1,).
+            noise: Normal, (B, M, T) of at least the frames of the mel, instead of that of the seed.
         """
         speaker_ids = resolve_speakers(speaker_ids, self.n_speakers, phone_lengths)
         mask = length_mask(phone_lengths, phone_ids.shape[1])
@@ -157,13 +159,14 @@ class Matcha(nn.Module):
             durations = durations.clamp(max=float(LONGEST_PHONE_FRAMES))
         durations = round_durations(_paced(durations * mask, duration_control), max_frames)
         mel_lengths = durations.sum(dim=1)
-        n_fours = cast("int", ((mel_lengths + FRAMES_AT_ONCE - 1) // FRAMES_AT_ONCE).max().item())
-        torch._check(n_fours >= 1)  # an exported graph knows only what is checked
-        n_frames = FRAMES_AT_ONCE * n_fours  # T'
+        n_frames = _padded_length(mel_lengths)  # T'
         masks = FrameMasks.of_lengths(mel_lengths, n_frames)
         mean = regulate(phone_mels, durations, n_frames)  # (B, T', M)
-        noise = frame_noise(seeds_of_phones(phone_ids, seed), n_frames, self.n_mels)
-        start = (self.config.temperature if temperature is None else temperature) * noise
+        if noise is None:
+            drawn = frame_noise(seeds_of_phones(phone_ids, seed), n_frames, self.n_mels)
+        else:
+            drawn = _checked_noise(noise, mel_lengths, n_frames, self.n_mels)
+        start = (self.config.temperature if temperature is None else temperature) * drawn
         conditions = *masks, self._conditions(mean, speaker_ids)
         n_steps = self.config.steps if steps is None else steps
         scans = torch.compiler.is_exporting()
@@ -252,3 +255,22 @@ def _paced(durations: Tensor, control: float | Tensor) -> Tensor:
     total = ends[:, -1:].floor().clamp(min=1)
     ends = ends.ceil().minimum(total)
     return ends.diff(dim=1, prepend=torch.zeros_like(total))
+
+
+def _padded_length(mel_lengths: Tensor) -> int:
+    """Returns the length of the longest mel, padded to a multiple of 4."""
+    n_fours = cast("int", ((mel_lengths + FRAMES_AT_ONCE - 1) // FRAMES_AT_ONCE).max().item())
+    torch._check(n_fours >= 1)  # an exported graph knows only what is checked
+    return FRAMES_AT_ONCE * n_fours
+
+
+def _checked_noise(noise: Tensor, mel_lengths: Tensor, n_frames: int, n_mels: int) -> Tensor:
+    """Returns given noise, (B, M, T), as (B, T', M)."""
+    longest = int(mel_lengths.max())
+    if noise.shape[:2] != (len(mel_lengths), n_mels) or noise.shape[2] < longest:
+        raise ValueError(
+            f"the noise has the shape {tuple(noise.shape)}, expected {len(mel_lengths)} items of"
+            f" {n_mels} bands and {longest} frames or more"
+        )
+    frames = noise.float().mT[:, :n_frames]
+    return F.pad(frames, (0, 0, 0, n_frames - frames.shape[1]))

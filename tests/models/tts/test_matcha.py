@@ -142,11 +142,17 @@ def speech(network: Matcha, **controls: object) -> torch.Tensor:
     return network.infer(IDS, LENGTHS, durations=torch.full_like(IDS, 5), **controls).mel
 
 
-def test_seed_and_temperature_choose_the_speech_and_more_steps_follow_the_flow(subject):
+def test_seed_temperature_and_noise_choose_the_speech_and_more_steps_follow_the_flow(subject):
     network = subject.network()
     plain, silent = speech(network), speech(network, temperature=0.0)
     assert not torch.equal(speech(network, seed=1), plain)
     assert torch.equal(silent, speech(network, temperature=0.0, seed=1))
+    noise = frame_noise(seeds_of_phones(IDS, 0), 24, subject.mel.n_mels).mT  # of 20 frames
+    for n_frames in (24, 20):
+        assert torch.equal(speech(network, noise=noise[:, :, :n_frames]), plain)
+    with pytest.raises(ValueError, match="20 bands and 20 frames or more"):
+        speech(network, noise=noise[:, :, :19])
+
     exact = speech(network, steps=30)
     errors = [(speech(network, steps=steps) - exact).abs().mean() for steps in (2, 8)]
     assert errors[0] > 2 * errors[1] > 0
