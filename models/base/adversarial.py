@@ -48,7 +48,8 @@ class SubDiscriminator(nn.Module):
         self, convs: Iterable[nn.Module], conv_post: nn.Module, n_skipped: int = 0
     ) -> None:
         super().__init__()
-        self.convs, self.conv_post, self.n_skipped = nn.ModuleList(convs), conv_post, n_skipped
+        self.convs, self.conv_post = nn.ModuleList(convs), conv_post
+        self.n_skipped = n_skipped
 
     def forward(self, signal: Tensor, recorded: Tensor | None = None) -> DiscriminatorOutput:
         """Scores signals, (B, ...), and compares with recordings, (B, ...), if there are any.

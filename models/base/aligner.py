@@ -8,7 +8,12 @@ from torch import Tensor, nn
 from config.checks import require_at_least
 from models.base.assets import Assets
 from models.base.task import LossTerm
-from modules.alignment import encoder
+from modules.alignment.encoder import (
+    AlignmentEncoder,
+    beta_binomial_log_prior,
+    binarization_sum,
+    forward_sum,
+)
 from modules.alignment.search import monotonic_durations
 from modules.layers.basic import PhoneEmbedding, speaker_embedding
 from processors.dataset.batch import TtsBatch
@@ -72,8 +77,9 @@ class JointAligner(nn.Module):
         self.step = 0  # updates done
         self.phone_keys = PhoneEmbedding(n_phones, config.hidden, padding_idx=0)
         self.speaker_keys = speaker_embedding(n_speakers, config.hidden)
-        compared = config.attention_channels, config.temperature
-        self.attention = encoder.AlignmentEncoder(config.hidden, n_mels, *compared)
+        self.attention = AlignmentEncoder(
+            config.hidden, n_mels, config.attention_channels, config.temperature
+        )
 
     @classmethod
     def build(cls, config: JointAlignerConfig, assets: Assets) -> "JointAligner":
@@ -106,14 +112,16 @@ class JointAligner(nn.Module):
         log_attention, lengths = self._attend(batch), (batch.phone_lengths, batch.mel_lengths)
         if self.step < self.config.prior_end:
             _, T, N = log_attention.shape
-            prior = encoder.beta_binomial_log_prior(*lengths, N, T, self.config.prior_scale)
+            prior = beta_binomial_log_prior(*lengths, N, T, self.config.prior_scale)
             log_attention = log_attention + prior
         durations = monotonic_durations(log_attention, *lengths)
-        all_alignments = encoder.forward_sum(log_attention, *lengths)
-        distance = encoder.binarization_sum(log_attention, durations)
-        binarization = LossTerm(distance, "frames", self.config.binarization_at(self.step))
-        losses = {"forward_sum": LossTerm(all_alignments.sum(), "frames")}
-        return durations, losses | {"binarization": binarization}
+        all_alignments = forward_sum(log_attention, *lengths)
+        distance = binarization_sum(log_attention, durations)
+        weight = self.config.binarization_at(self.step)
+        return durations, {
+            "forward_sum": LossTerm(all_alignments.sum(), "frames"),
+            "binarization": LossTerm(distance, "frames", weight),
+        }
 
     @torch.no_grad()
     def find_durations(self, batch: TtsBatch) -> Tensor:

@@ -15,9 +15,13 @@ from utils.logging import get_logger
 
 
 def resolved_device(name: str | torch.device = "auto") -> str:
-    """Returns PyTorch's name of a device; "auto" is the GPU if there is one, otherwise the CPU.
+    """Returns the name of a device.
 
-    An InputError refuses a name that PyTorch does not know, and a GPU that this machine lacks.
+    Args:
+        name: PyTorch's name; "auto": the GPU if there is one, otherwise the CPU.
+
+    Raises:
+        InputError: If PyTorch does not know it, or it is a GPU that this machine lacks.
     """
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"

@@ -42,8 +42,9 @@ class FeedForward(nn.Module):
     def forward(self, phone_ids: Tensor, speaker_id: Tensor, *values: Tensor) -> tuple[Tensor, ...]:
         """Synthesises one item: (1, N), (1,), arguments -> (1, M, T), durations (1, N)."""
         arguments = dict(zip(self.arguments, values, strict=True))
-        network, lengths = cast("Any", self.network), torch.full((1,), phone_ids.shape[1])
-        output = network.infer(phone_ids, lengths, speaker_ids=speaker_id, **arguments)
+        infer = cast("Any", self.network).infer
+        lengths = torch.full((1,), phone_ids.shape[1])
+        output = infer(phone_ids, lengths, speaker_ids=speaker_id, **arguments)
         return output.mel, output.durations
 
 

@@ -13,7 +13,11 @@ from models.base.aligner import JointAlignerConfig
 from models.base.assets import Assets
 from models.base.graphs import Graphs
 from models.base.task import Task
-from modules.variance.adaptor import TtsOutput, finished_mel, resolve_speakers  # noqa: F401
+from modules.variance.adaptor import (  # what model files return and compute it by
+    TtsOutput,
+    finished_mel,  # noqa: F401
+    resolve_speakers,  # noqa: F401
+)
 from processors.dataset.batch import TtsBatch
 
 Control = Literal["pitch", "energy", "duration", "pitch_transform", "steps", "temperature"]

@@ -33,7 +33,9 @@ def model_names(task: str) -> list[str]:
 def find_model(task: str, name: str) -> Model[Any]:
     """Imports a model, whose name may have any case, and returns its definition.
 
-    An InputError refuses an unknown name, with the known ones, and a file without a valid `MODEL`.
+    Raises:
+        InputError: If there is none of that name (the message lists the known ones), or its file
+            does not end with a valid `MODEL`.
     """
     names = model_names(task)
     if name.lower() not in names:

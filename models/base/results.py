@@ -54,8 +54,7 @@ def plot_synthesis(
 ) -> "Figure":
     """Draws the mel with phone boundaries and names, and below it f0 and energy.
 
-    Of speech too long for the names to fit, neither names nor boundaries are drawn. The figure is
-    free of pyplot's global state.
+    Of speech too long for the names to fit, neither names nor boundaries are drawn.
 
     Args:
         mel: Log-mel, (M, T).
@@ -64,6 +63,9 @@ def plot_synthesis(
         f0: Hz, 0 where unvoiced, (T,); None leaves its panel out.
         energy: (T,); None leaves its panel out.
         title: Title, wrapped to the width of the figure; at most three lines.
+
+    Returns:
+        The figure, free of pyplot's global state.
     """
     mel = np.asarray(mel, dtype=np.float32)
     edges = np.concatenate([[0], np.cumsum(np.asarray(durations))]) * frame_s  # (N + 1,)
