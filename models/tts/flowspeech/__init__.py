@@ -26,9 +26,14 @@ import torch
 from torch import Tensor
 
 from config.preprocess import PreprocessConfig
-from models.base import adversarial
 from models.base.acoustic import AcousticTask, durations_in
-from models.base.adversarial import BandDiscriminator, Discriminators
+from models.base.adversarial import (
+    BandDiscriminator,
+    Discriminators,
+    adversarial_losses,
+    discriminator_losses,
+    frozen,
+)
 from models.base.aligner import JointAligner
 from models.base.assets import Assets
 from models.base.graphs import feed_forward_graphs
@@ -87,14 +92,13 @@ class FlowSpeechTask(AcousticTask[FlowSpeech]):
             segments = _segments(images, batch.mel_lengths, starts).mT  # (B, 3, M, segment)
             recorded, synthesised = segments[:, [0, 2]].detach(), segments[:, [1, 2]]
             discriminator = self.networks["discriminator"]
-            losses = adversarial.discriminator_losses(discriminator, recorded, synthesised.detach())
+            losses = discriminator_losses(discriminator, recorded, synthesised.detach())
             yield Update("discriminator", losses)
             # the loss of the flow alone chooses among checkpoints
             weights = self._adversarial_weights if network.training else (0.0, 0.0)
-            mels = recorded, synthesised
-            with adversarial.frozen(discriminator):
-                losses = adversarial.adversarial_losses(discriminator, *mels, *weights)
-                yield Update("model", {"flow": LossTerm(flow, "frames")} | losses)
+            with frozen(discriminator):
+                adversarial = adversarial_losses(discriminator, recorded, synthesised, *weights)
+                yield Update("model", {"flow": LossTerm(flow, "frames")} | adversarial)
             return
         prosody, durations = output.prosody, durations_in(batch)
         pitch = prosody.contours_hat["pitch"], prosody.contours["pitch"], batch.f0, durations

@@ -26,6 +26,8 @@ from modules.layers.basic import length_mask
 from modules.losses import mse_sum
 from processors.dataset.batch import TtsBatch
 
+_SMALLEST = 1e-8  # added to a duration, whose logarithm is predicted
+
 
 class MatchaTask(AcousticTask[Matcha]):
     """Training with the durations of stage 1 or of the most likely alignment."""
@@ -40,16 +42,21 @@ class MatchaTask(AcousticTask[Matcha]):
     def training_step(self, batch: TtsBatch) -> Iterator[Update]:
         """Yields the losses of flow (eq. 4), mean mel and durations."""
         output: MatchaOutput = self.network(batch)
-        log_durations = (output.durations + 1e-8).log()  # also of 0 frames
+        log_durations = (output.durations + _SMALLEST).log()
         phone_mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
         duration = mse_sum(output.log_durations_hat, log_durations, phone_mask)
         flow = mse_sum(output.velocity_hat, output.velocity, output.mask)
         # the negative log-likelihood of a normal mel with variance 1
         prior = mse_sum(output.prior, output.mel, output.mask)
         prior = 0.5 * (prior + math.log(2 * math.pi) * output.mask.sum())
-        losses = {"flow": LossTerm(flow, "frames"), "prior": LossTerm(prior, "frames")}
-        losses["duration"] = LossTerm(duration, "phones")
-        yield Update("model", losses)
+        yield Update(
+            "model",
+            {
+                "flow": LossTerm(flow, "frames"),
+                "prior": LossTerm(prior, "frames"),
+                "duration": LossTerm(duration, "phones"),
+            },
+        )
 
     def samples(self, batch: TtsBatch) -> Iterator[Sample]:
         """Synthesises the batch from its phones; figures show the alignment with the recording."""

@@ -17,6 +17,7 @@ from modules.layers.transformer import FFTBlock, SelfAttention
 from modules.variance.adaptor import VariancePredictor
 
 _PRENET_LAYERS, _PRENET_KERNEL_SIZE, _PRENET_DROPOUT = 3, 5, 0.5
+_NORM_EPS = 1e-4
 
 
 class Prenet(nn.Module):
@@ -60,15 +61,16 @@ class TextEncoder(nn.Module):
         self.duration_predictor = VariancePredictor(hidden, *sizes)
         for norm in self.modules():
             if isinstance(norm, nn.LayerNorm):
-                norm.eps = 1e-4
+                norm.eps = _NORM_EPS
 
     def forward(
         self, phone_ids: Tensor, mask: Tensor, speakers: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         """Encodes phones: (B, N), mask (B, N), vectors of speakers (B, S) or None.
 
-        Returns the mean mel of each phone, scaled, (B, N, M); and ln(frames), (B, N), without a
-        gradient to the encoder. Padding is 0.
+        Returns:
+            The mean mel of each phone, scaled, (B, N, M); and ln(frames), (B, N), without a
+            gradient to the encoder. Padding is 0.
         """
         _, hidden_size = self.phone_embedding.weight.shape
         phones = clear_padding(self.phone_embedding(phone_ids) * math.sqrt(hidden_size), mask)

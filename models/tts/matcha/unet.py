@@ -18,6 +18,7 @@ from modules.layers.transformer import SelfAttention
 
 _TIME_EXPANSION = 4  # channels of the time, as a multiple of those of the first level
 _FILTER_EXPANSION = 4  # channels inside a transformer block
+_SMALLEST = 1e-9  # added to a divisor
 
 
 class FrameMasks(NamedTuple):
@@ -94,7 +95,7 @@ class SnakeBeta(nn.Module):
         """Activates (B, T, C) in float32."""
         hidden = hidden.float()
         waves = (hidden * self.log_frequency.exp()).sin().square()
-        return torch.addcmul(hidden, waves, 1 / (self.log_height.exp() + 1e-9))
+        return torch.addcmul(hidden, waves, 1 / (self.log_height.exp() + _SMALLEST))
 
 
 class TransformerBlock(nn.Module):

@@ -24,8 +24,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from config.schema import Config, VocoderPrecision
-from models.base import adversarial
-from models.base.adversarial import BandDiscriminator, Discriminators, mean_per_item
+from models.base.adversarial import (
+    BandDiscriminator,
+    Discriminators,
+    adversarial_losses,
+    discriminator_losses,
+    frozen,
+    mean_per_item,
+)
 from models.base.assets import Assets
 from models.base.graphs import vocoder_graphs
 from models.base.model import Model
@@ -46,6 +52,7 @@ _LOG_SCALE = -4.0, 2.5
 _QUIET = math.log(3e-4)  # smaller log magnitudes count as equal: -85 dB of a full-scale sine
 _LAYERS = (((7, 3), (2, 1)), ((7, 3), (2, 1)), ((5, 3), (2, 2)), ((3, 3), (1, 1)))
 _BLUR_REACH = 5  # frames or bands on either side
+_FIRST_SCALE = 0.2  # of the residual branches
 
 
 class FreeVGL(MagnitudeVocoder):
@@ -58,7 +65,7 @@ class FreeVGL(MagnitudeVocoder):
         self.first_conv = nn.Conv1d(mel.n_mels, channels, config.kernel_size, padding=margin)
         self.first_norm = nn.LayerNorm(channels)
         sizes = channels, config.expansion * channels, config.kernel_size
-        blocks = (ConvNeXtBlock(*sizes, scale=0.2) for _ in range(config.n_layers))
+        blocks = (ConvNeXtBlock(*sizes, scale=_FIRST_SCALE) for _ in range(config.n_layers))
         self.blocks = nn.ModuleList(blocks)
         self.last_norm = nn.LayerNorm(channels)
         self.residual = Linear(channels, mel.n_fft // 2 + 1)
@@ -174,12 +181,12 @@ class FreeVGLTask:
             yield Update("model", self.reconstruction_losses(spectra))
             return
         discriminator, (recorded, predicted) = self.networks["discriminator"], _images(spectra)
-        losses = adversarial.discriminator_losses(discriminator, recorded, predicted.detach())
+        losses = discriminator_losses(discriminator, recorded, predicted.detach())
         yield Update("discriminator", losses)
-        with adversarial.frozen(discriminator):
+        with frozen(discriminator):
             weights = self._adversarial_weights
-            losses = adversarial.adversarial_losses(discriminator, recorded, predicted, *weights)
-            yield Update("model", self.reconstruction_losses(spectra) | losses)
+            adversarial = adversarial_losses(discriminator, recorded, predicted, *weights)
+            yield Update("model", self.reconstruction_losses(spectra) | adversarial)
 
     def spectra(self, mel: Tensor, wav: Tensor, edge: int = 0) -> Spectra:
         """Predicts magnitudes from a mel, (B, M, T), of recordings, (B, T * hop_length).

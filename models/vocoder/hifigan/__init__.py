@@ -38,9 +38,15 @@ from modules.execution.convolutions import StridedConv1d
 from modules.layers.normalisation import spectral_norm
 from processors.dataset.batch import VocoderBatch
 
-# kernel, stride, groups
-_LONG_LAYERS = ((41, 2, 4), (41, 2, 16), (41, 4, 16), (41, 4, 16), (41, 1, 16))
-_SCALE_LAYERS = ((15, 1, 1), *_LONG_LAYERS, (5, 1, 1))
+_SCALE_LAYERS = (  # kernel, stride, groups
+    (15, 1, 1),
+    (41, 2, 4),
+    (41, 2, 16),
+    (41, 4, 16),
+    (41, 4, 16),
+    (41, 1, 16),
+    (5, 1, 1),
+)
 
 
 class ScaleDiscriminator(SubDiscriminator):

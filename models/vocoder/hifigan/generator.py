@@ -11,8 +11,14 @@ from torch.nn import functional as F
 from config.schema import VocoderPrecision
 from models.base.assets import Assets
 from models.vocoder.hifigan.config import GeneratorConfig, HiFiGANConfig
-from modules.execution import chunks
-from modules.execution.chunks import Context, SignalConv1d, SignalConvTranspose1d
+from modules.execution.chunks import (
+    Context,
+    SignalConv1d,
+    SignalConvTranspose1d,
+    by_batch,
+    by_item,
+    windows,
+)
 from modules.layers.basic import length_mask
 
 # Where a signal (B, C, L) is padded: a mask (B, 1, L), True = valid, or positions at its end
@@ -148,9 +154,8 @@ class HiFiGAN(nn.Module):
         """
         # together, items would not stay in the cache of a CPU, and take up to twice the time
         if mel.device.type == "cpu":
-            return chunks.by_item(self.generate, mel, mel_lengths, self.hop_length)
-        sizes = _BATCH_FRAMES, self.reach[0], self.hop_length
-        return chunks.by_batch(self, mel, mel_lengths, *sizes)
+            return by_item(self.generate, mel, mel_lengths, self.hop_length)
+        return by_batch(self, mel, mel_lengths, _BATCH_FRAMES, self.reach[0], self.hop_length)
 
     @torch.no_grad()
     def generate(
@@ -161,7 +166,7 @@ class HiFiGAN(nn.Module):
         With fewer, the first chunk comes sooner and more is computed twice. Call `eval()` first.
         """
         chunk_frames = self.chunk_frames if chunk_frames is None else chunk_frames
-        for _, frames, context in chunks.windows(mel, chunk_frames, self.reach[0]):
+        for _, frames, context in windows(mel, chunk_frames, self.reach[0]):
             is_last = frames.device.type == "cpu" and context.right == 0
             n_missing = -frames.shape[2] % _GRID_FRAMES if is_last else 0
             wav = self._synthesise(F.pad(frames, (0, n_missing)), n_missing, context)

@@ -23,8 +23,16 @@ from torch.nn.utils.parametrizations import weight_norm
 
 from config.preprocess import PreprocessConfig
 from config.schema import Config, VocoderPrecision
-from models.base import adversarial
-from models.base.adversarial import HINGE, DiscriminatorOutput, Discriminators, SubDiscriminator
+from models.base.adversarial import (
+    HINGE,
+    SLOPE,
+    DiscriminatorOutput,
+    Discriminators,
+    SubDiscriminator,
+    adversarial_losses,
+    discriminator_losses,
+    frozen,
+)
 from models.base.assets import Assets
 from models.base.graphs import vocoder_graphs
 from models.base.model import Model
@@ -43,6 +51,7 @@ _BANDS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)  # edges, as shares of half the sample
 _BIN_KERNELS, _BIN_STRIDES = (9, 9, 9, 9, 3), (1, 2, 2, 2, 1)
 _PEAK = 0.8  # of the waveform before its STFT
 _KERNEL, _EPS = 7, 1e-6
+_LARGEST = 100.0  # magnitude
 _CHUNK_FRAMES = 512
 _BATCH_FRAMES = 65536  # of all items at a time on a GPU
 
@@ -66,7 +75,7 @@ class ResolutionDiscriminator(SubDiscriminator):
             hidden = image[..., int(low * n_bins) : int(high * n_bins)]
             layers = []
             for conv in cast("nn.ModuleList", convs):
-                hidden = F.leaky_relu(conv(hidden), adversarial.SLOPE)
+                hidden = F.leaky_relu(conv(hidden), SLOPE)
                 layers.append(hidden)
             features += layers[self.n_skipped :]
             ends.append(hidden)
@@ -161,7 +170,7 @@ class Vocos(nn.Module):
             reach -= _KERNEL // 2
         trimmed, context = context.trim(hidden.mT, reach)
         log_magnitude, phase = self.head(self.last_norm(trimmed.mT)).float().chunk(2, dim=2)
-        return log_magnitude.exp().clamp(max=100.0), phase, context
+        return log_magnitude.exp().clamp(max=_LARGEST), phase, context
 
     @torch.no_grad()
     def infer(self, mel: Tensor, mel_lengths: Tensor | None = None, *, seed: int = 0) -> Tensor:
@@ -228,11 +237,11 @@ class VocosTask(WaveGanTask):
         if discriminator is None:
             yield Update("generator", self.reconstruction_losses(wav, wav_hat))
             return
-        losses = adversarial.discriminator_losses(discriminator, wav, wav_hat.detach(), HINGE)
+        losses = discriminator_losses(discriminator, wav, wav_hat.detach(), HINGE)
         yield Update("discriminator", losses)
-        with adversarial.frozen(discriminator):
-            losses = adversarial.adversarial_losses(discriminator, wav, wav_hat, 1.0, 1.0, HINGE)
-            yield Update("generator", losses | self.reconstruction_losses(wav, wav_hat))
+        with frozen(discriminator):
+            adversarial = adversarial_losses(discriminator, wav, wav_hat, 1.0, 1.0, HINGE)
+            yield Update("generator", adversarial | self.reconstruction_losses(wav, wav_hat))
 
 
 def _check_overlap(_model: VocosConfig, preprocess: PreprocessConfig) -> None:
