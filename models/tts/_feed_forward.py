@@ -14,10 +14,20 @@ from models.base.acoustic import durations_in
 from models.base.model import PROSODY, Control, TtsOutput, finished_mel, resolve_speakers
 from modules.execution.prepared import packed
 from modules.harmonics import F0Residual, HarmonicHead
-from modules.layers.basic import Linear, PhoneEmbedding, clear_padding, length_mask
+from modules.layers.basic import (
+    Linear,
+    PhoneEmbedding,
+    SpeakerEmbedding,
+    clear_padding,
+    length_mask,
+)
 from modules.layers.postnet import PostNet
-from modules.variance import adaptor
-from modules.variance.adaptor import VariancePredictor, interpolate_unvoiced, regulate
+from modules.variance.adaptor import (
+    VariancePredictor,
+    interpolate_unvoiced,
+    regulate,
+    round_durations,
+)
 from modules.variance.contours import Contour, ContourControl, Level
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
@@ -73,7 +83,7 @@ class FeedForwardNetwork(nn.Module):
 
     phone_embedding: PhoneEmbedding
     encoder: nn.Module
-    speaker_embedding: nn.Embedding | None
+    speaker_embedding: SpeakerEmbedding | None
     duration_predictor: VariancePredictor
     pitch: Contour
     decoder: nn.Module
@@ -180,8 +190,7 @@ class FeedForwardNetwork(nn.Module):
 
         Arguments are those of `AcousticModel.infer` and of its `controls`: factors are one for all
         or one per phone, (B, N), and act on predicted and on given values. Without max_frames there
-        is no limit. A ValueError refuses several speakers without speaker_ids, pitch with
-        pitch_transform or not in Hz, and controls that the network lacks.
+        is no limit.
 
         Args:
             seed: Seed of a flow's noise, one for all or (B,); the noise is the same in any batch.
@@ -192,19 +201,17 @@ class FeedForwardNetwork(nn.Module):
             pitch: Hz, (B, N), 0 = unvoiced; at level "frame", held for each phone.
             energy: Linear, (B, N), 0 is silence; at level "frame", held for each phone.
             temperature: Factor on the noise of a flow, a number or (1,).
+
+        Raises:
+            ValueError: For several speakers without speaker_ids, for pitch with pitch_transform or
+                not in Hz, and for controls that the network lacks.
         """
+        _check_pitch(pitch, pitch_transform)
         self._check_energy(energy, energy_control)
-        for name, value in (("steps", steps), ("temperature", temperature)):
-            if value is not None and name not in self.controls:
-                raise ValueError(f"this voice has no control of {name}; leave it out")
+        self._check_flow(steps, temperature)
         speaker_ids = resolve_speakers(speaker_ids, self.n_speakers, phone_lengths)
         mask = length_mask(phone_lengths, phone_ids.shape[1])
         if pitch is not None:
-            wrong = pitch[~(pitch.isfinite() & (pitch >= 0))]
-            if len(wrong) > 0:
-                raise ValueError(f"pitch holds {wrong[0].item():g}; expected Hz, 0 where unvoiced")
-            if pitch_transform is not None:
-                raise ValueError("pitch_transform acts on predicted pitch; leave it or pitch out")
             pitch = self.pitch.continued(pitch, phone_lengths, speaker_ids)
         asked = {"pitch": ContourControl(pitch, pitch_control, pitch_transform, voiced)}
         asked["energy"] = ContourControl(energy, energy_control)
@@ -213,7 +220,7 @@ class FeedForwardNetwork(nn.Module):
         if durations is None:
             log_durations = self.duration_predictor(prosody, mask).float()
             durations = (log_durations.exp() - 1).clamp(0.0, self.longest_phone_frames)
-        durations = adaptor.round_durations(durations * duration_control * mask, max_frames)
+        durations = round_durations(durations * duration_control * mask, max_frames)
         frames, values = self._framed(phones, prosody, mask, durations, speaker_ids, asked)
         mel, mel_lengths = self._mel(frames, phone_ids, seed, steps, temperature), durations.sum(1)
         levels = self.pitch.level, "phone" if self.energy is None else self.energy.level
@@ -317,3 +324,20 @@ class FeedForwardNetwork(nn.Module):
 
     def _check_energy(self, energy: Tensor | None, control: float | Tensor) -> None:
         """Refuses what a network without such an energy cannot follow."""
+
+    def _check_flow(self, steps: int | None, temperature: float | Tensor | None) -> None:
+        """Refuses controls of a flow in a network without it."""
+        for name, value in (("steps", steps), ("temperature", temperature)):
+            if value is not None and name not in self.controls:
+                raise ValueError(f"this voice has no control of {name}; leave it out")
+
+
+def _check_pitch(pitch: Tensor | None, transform: PitchTransform | None) -> None:
+    """Refuses given pitch, (B, N), that is not in Hz, or comes with a transform of predictions."""
+    if pitch is None:
+        return
+    wrong = pitch[~(pitch.isfinite() & (pitch >= 0))]
+    if len(wrong) > 0:
+        raise ValueError(f"pitch holds {wrong[0].item():g}; expected Hz, 0 where unvoiced")
+    if transform is not None:
+        raise ValueError("pitch_transform acts on predicted pitch; leave it or pitch out")

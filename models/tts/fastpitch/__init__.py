@@ -95,11 +95,12 @@ class FastPitch(FeedForwardNetwork):
         return self.encoder(phones, mask)
 
     def _check_energy(self, energy: Tensor | None, control: float | Tensor) -> None:
-        has_none = self.energy is None
-        if has_none and energy is not None:
+        if self.energy is None and energy is not None:
             raise ValueError("this voice has no energy (FastPitch 1.0); leave energy out")
         if "energy" not in self.controls and (isinstance(control, Tensor) or control != 1):
-            has = "no energy (FastPitch 1.0)" if has_none else "the energy of the log-mel"
+            has = (
+                "no energy (FastPitch 1.0)" if self.energy is None else "the energy of the log-mel"
+            )
             raise ValueError(f"this voice has {has} and no energy_control; leave it out")
 
 

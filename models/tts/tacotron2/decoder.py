@@ -231,13 +231,7 @@ class Decoder(nn.Module):
         frames = F.pad(mel[:, r - 1 :: r], (0, 0, 1, 0))[:, : -(-T // r)]
         if self.training and dropout > 0:
             frames = frames * (torch.rand(B, frames.shape[1], 1, device=mel.device) >= dropout)
-        drawn: Tensor | None = None  # masks of both layers of the prenet, (2, B, K, P)
-        if masks is not None:
-            drawn = torch.stack([*islice(masks.steps(mel.device), frames.shape[1])], dim=2)
-        prenet = frames
-        for index, layer in enumerate(self.prenet):
-            prenet = layer(prenet).relu()  # (B, K, P); dropout is always on
-            prenet = drop(prenet, PRENET_DROPOUT) if drawn is None else prenet * drawn[index]
+        prenet = self.run_prenet(frames, masks)  # (B, K, P)
         device, dtype = mel.device.type, torch.float32  # of the products for the gates
         if torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.bfloat16:
             dtype = torch.bfloat16
@@ -246,10 +240,22 @@ class Decoder(nn.Module):
             inputs = torch.cat((read.hidden, read.contexts), dim=2)  # (K, B, L + H)
             hidden = self._decode(inputs, dtype)  # (K, B, L)
         features = torch.cat((hidden, read.contexts), dim=2).transpose(0, 1)  # (B, K, L + H)
-        mel_hat = self.mel_linear(features).unflatten(2, (r, self.n_mels)).flatten(1, 2)[:, :T]
-        gate_logits = self.gate_linear(features).squeeze(2).repeat_interleave(r, dim=1)[:, :T]
-        alignment = read.weights.transpose(0, 1).repeat_interleave(r, dim=1)[:, :T]
-        return DecoderOutput(mel_hat, gate_logits, alignment)
+        return DecoderOutput(
+            self.mel_linear(features).unflatten(2, (r, self.n_mels)).flatten(1, 2)[:, :T],
+            self.gate_linear(features).squeeze(2).repeat_interleave(r, dim=1)[:, :T],
+            read.weights.transpose(0, 1).repeat_interleave(r, dim=1)[:, :T],
+        )
+
+    def run_prenet(self, frames: Tensor, masks: PrenetMasks | None) -> Tensor:
+        """Maps the previous frames of all steps: (B, K, M) -> (B, K, P); dropout is always on."""
+        drawn: Tensor | None = None
+        if masks is not None:
+            steps = islice(masks.steps(frames.device), frames.shape[1])
+            drawn = torch.stack([*steps], dim=2)  # (2, B, K, P)
+        for index, layer in enumerate(self.prenet):
+            frames = layer(frames).relu()
+            frames = drop(frames, PRENET_DROPOUT) if drawn is None else frames * drawn[index]
+        return frames
 
     def _attend(
         self, prenet: Tensor, memory: Tensor, phone_mask: Tensor, dtype: torch.dtype

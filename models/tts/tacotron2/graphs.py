@@ -129,8 +129,13 @@ def tacotron2_graphs(network: Tacotron2) -> Graphs:
     states = {"past": (1, 2, N), "context": (1, H)}
     for number, size in ((1, config.attention_lstm_size), (2, config.decoder_lstm_size)):
         states |= {f"hidden_{number}": (1, size), f"cell_{number}": (1, size)}
-    shapes = {"noise": (2, config.prenet_size), "memory": (1, N, H)}
-    shapes |= {"keys": (1, N, config.attention_size), "frame": (1, M), **states}
+    shapes = {
+        "noise": (2, config.prenet_size),
+        "memory": (1, N, H),
+        "keys": (1, N, config.attention_size),
+        "frame": (1, M),
+        **states,
+    }
     inputs = {name: torch.zeros(shape) for name, shape in shapes.items()}
     lengths = {"memory": {1: "n_phones"}, "keys": {1: "n_phones"}, "past": {2: "n_phones"}}
     outputs = ("frames", "stop", *(f"next_{name}" for name in states))

@@ -2,6 +2,7 @@
 
 import math
 from copy import copy
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, cast, get_args
 
 import torch
@@ -14,10 +15,16 @@ from models.base.assets import Assets
 from models.base.model import Control, TtsOutput, finished_mel, resolve_speakers
 from models.tts.tacotron2.config import EncoderConfig, Tacotron2Config
 from models.tts.tacotron2.decoder import PRENET_DROPOUT, Decoder, PrenetMasks
-from models.tts.tacotron2.decoding import DecoderWeights, Precision, decode
+from models.tts.tacotron2.decoding import DecodedFrames, DecoderWeights, Precision, decode
 from modules.alignment.search import attended_durations
-from modules.layers import basic
-from modules.layers.basic import length_mask
+from modules.layers.basic import (
+    Dropout,
+    MaskedConv1d,
+    PhoneEmbedding,
+    clear_padding,
+    length_mask,
+    speaker_embedding,
+)
 from modules.layers.postnet import MaskedBatchNorm, PostNet
 from modules.mel import MelConfig
 from processors.dataset.batch import TtsBatch
@@ -32,10 +39,12 @@ class Encoder(nn.Module):
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
-        sizes, layers = (config.hidden, config.hidden, config.kernel_size), config.n_convolutions
-        self.convs = nn.ModuleList(basic.MaskedConv1d(*sizes) for _ in range(layers))
-        self.norms = nn.ModuleList(MaskedBatchNorm(config.hidden) for _ in range(layers))
-        self.dropout = basic.Dropout(config.dropout)
+        sizes = [config.hidden] * (config.n_convolutions + 1)
+        self.convs = nn.ModuleList(
+            MaskedConv1d(size, next_size, config.kernel_size) for size, next_size in pairwise(sizes)
+        )
+        self.norms = nn.ModuleList(MaskedBatchNorm(size) for size in sizes[1:])
+        self.dropout = Dropout(config.dropout)
         self.lstm = nn.LSTM(config.hidden, config.hidden // 2, batch_first=True, bidirectional=True)
         for conv in self.convs:
             nn.init.xavier_uniform_(conv.get_parameter("weight"), nn.init.calculate_gain("relu"))
@@ -82,10 +91,10 @@ class Tacotron2(nn.Module):
         super().__init__()
         hidden = config.encoder.hidden
         self.config, self.n_speakers, self.log_floor = config, n_speakers, mel.log_floor_value
-        self.phone_embedding = basic.PhoneEmbedding(n_phones, hidden)
+        self.phone_embedding = PhoneEmbedding(n_phones, hidden)
         nn.init.xavier_uniform_(self.phone_embedding.weight, gain=math.sqrt(2))
         self.encoder = Encoder(config.encoder)
-        self.speaker_embedding = basic.speaker_embedding(n_speakers, hidden)
+        self.speaker_embedding = speaker_embedding(n_speakers, hidden)
         self.decoder = Decoder(config.decoder, hidden, mel.n_mels)
         self._prepared: DecoderWeights | None = None
         self.postnet = PostNet(mel.n_mels, **vars(config.postnet))
@@ -161,21 +170,7 @@ class Tacotron2(nn.Module):
             gate_threshold=gate_threshold,
             limits=limits.clamp(min=1),
         )
-        mask = length_mask(frames.n_steps * r, frames.mel.shape[1])  # (B, T)
-        # the postnet sees the frames of the last step, as it did in training
-        mel_hat = self._restored(self.postnet(frames.mel, mask))
-        mel_lengths = (frames.n_steps - frames.stopped.long()).clamp(min=1) * r
-        if max_frames is not None:
-            mel_lengths = mel_lengths.minimum(max_frames.clamp(min=1))
-        mask = length_mask(mel_lengths)
-        T = mask.shape[1]
-        alignment = frames.alignment.repeat_interleave(r, dim=1)[:, :T] * mask[:, :, None]
-        mel = finished_mel(mel_hat[:, :T], mask, self.log_floor)
-        durations = attended_durations(alignment, phone_lengths, mel_lengths)
-        gate = frames.gate.repeat_interleave(r, dim=1)[:, :T] * mask
-        return TtsOutput(
-            mel, mel_lengths, durations, alignment=alignment, gate=gate, stopped=frames.stopped
-        )
+        return self._output(frames, phone_lengths, max_frames)
 
     def for_inference(
         self, precision: AcousticPrecision = "fp32", compiled: CompileMode = "off"
@@ -212,11 +207,34 @@ class Tacotron2(nn.Module):
         if self.speaker_embedding is None:
             return memory
         mask = length_mask(phone_lengths, phone_ids.shape[1])
-        return basic.clear_padding(memory + self.speaker_embedding(speaker_ids)[:, None], mask)
+        return clear_padding(memory + self.speaker_embedding(speaker_ids)[:, None], mask)
 
     def _restored(self, mel: Tensor) -> Tensor:
         """Undoes the normalisation of the mels."""
         return mel * self.config.mel_std + self.config.mel_mean
+
+    def _output(
+        self, frames: DecodedFrames, phone_lengths: Tensor, max_frames: Tensor | None
+    ) -> TtsOutput:
+        """Refines decoded frames and cuts them off where speech ends."""
+        r = self.frames_per_step
+        mask = length_mask(frames.n_steps * r, frames.mel.shape[1])  # (B, T)
+        # the postnet sees the frames of the last step, as it did in training
+        mel_hat = self._restored(self.postnet(frames.mel, mask))
+        mel_lengths = (frames.n_steps - frames.stopped.long()).clamp(min=1) * r
+        if max_frames is not None:
+            mel_lengths = mel_lengths.minimum(max_frames.clamp(min=1))
+        mask = length_mask(mel_lengths)
+        T = mask.shape[1]
+        alignment = frames.alignment.repeat_interleave(r, dim=1)[:, :T] * mask[:, :, None]
+        return TtsOutput(
+            finished_mel(mel_hat[:, :T], mask, self.log_floor),
+            mel_lengths,
+            attended_durations(alignment, phone_lengths, mel_lengths),
+            alignment=alignment,
+            gate=frames.gate.repeat_interleave(r, dim=1)[:, :T] * mask,
+            stopped=frames.stopped,
+        )
 
 
 def _prenet_masks(
