@@ -68,7 +68,8 @@ def time_features(times: Tensor, n_channels: int) -> Tensor:
 def seeds_of_phones(phone_ids: Tensor, seed: int | Tensor) -> Tensor:
     """Returns a seed of each item for `frame_noise`, (B, N) -> (B,); padding, 0, does not count.
 
-    The seed, one for all or (B,), is from 0 to 2^63 - 1.
+    Args:
+        seed: From 0 to 2^63 - 1; one for all, or (B,).
     """
     places = torch.arange(phone_ids.shape[1], device=phone_ids.device)
     terms = _mixed(phone_ids * _PHONES + places) * (phone_ids > 0)  # (B, N)
@@ -80,7 +81,10 @@ def frame_noise(seeds: Tensor, n_frames: int, n_channels: int) -> Tensor:
 
     Unlike that of PyTorch's generators it does not depend on the batch, the length or the device,
     and can be part of a graph: counters are mixed to random bits, and two of them make a normal
-    number (Box and Muller 1958). Seeds are (B,) int64, from 0 to 2^32 - 1.
+    number (Box and Muller 1958).
+
+    Args:
+        seeds: (B,) int64, from 0 to 2^32 - 1.
     """
     counters = torch.arange(n_frames * n_channels, device=seeds.device).view(n_frames, n_channels)
     first = _mixed((_mixed(counters) + seeds[:, None, None]) % _WORD)  # (B, T, M)

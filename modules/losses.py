@@ -38,7 +38,8 @@ def guided_attention_sum(
     in_text = phones / phone_lengths[:, None]  # (B, N)
     distance = in_text[:, None] - in_speech[:, :, None]  # (B, T, N)
     penalty = 1 - torch.exp(-distance.square() / (2 * width**2))
-    return ((attention.float() * penalty).sum(dim=2) * (frames < mel_lengths[:, None])).sum()
+    valid = frames < mel_lengths[:, None]
+    return ((attention.float() * penalty).sum(dim=2) * valid).sum()
 
 
 _SMALLEST_POWER = 1e-7  # of a bin before the root: a sine of full scale has about 1e5

@@ -75,6 +75,8 @@ def path_quality(attention: Tensor, durations: Tensor) -> PathQuality:
     phones = torch.arange(N)
     path = phones.repeat_interleave(durations)  # (T,)
     near = (phones - path[:, None]).abs() <= _NEIGHBOURS  # (T, N)
-    focus = float(attention.amax(dim=1).mean())
-    coverage = float((attention.amax(dim=0) >= _ATTENDED).float().mean())
-    return PathQuality(focus, coverage, diagonality=float((attention * near).sum(dim=1).mean()))
+    return PathQuality(
+        focus=float(attention.amax(dim=1).mean()),
+        coverage=float((attention.amax(dim=0) >= _ATTENDED).float().mean()),
+        diagonality=float((attention * near).sum(dim=1).mean()),
+    )

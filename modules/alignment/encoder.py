@@ -61,13 +61,14 @@ class AlignmentEncoder(nn.Module):
     ) -> Tensor:
         """Compares every frame with every phone, in float32 even under autocast.
 
-        Returns the log-probability of each phone per frame, (B, T, N) float32, -inf for padded
-        phones, undefined for padded frames.
-
         Args:
             phones: Embeddings without positions and neighbours, (B, N, H).
             mel: Natural log, (B, T, M).
             speakers: Embeddings of the speakers, (B, H), added to their phones.
+
+        Returns:
+            Log-probability of each phone per frame, (B, T, N) float32, -inf for padded phones,
+            undefined for padded frames.
         """
         phone_mask = length_mask(phone_lengths, phones.shape[1])
         frame_mask = length_mask(mel_lengths, mel.shape[1])
@@ -99,10 +100,13 @@ def beta_binomial_log_prior(
 ) -> Tensor:
     """Computes a log-prior of phones per frame around the diagonal (Badlani et al., sec. 2).
 
-    It is (B, n_frames, n_phones) float32, 0 for padding; a larger scale is narrower. Phone k of N
-    (from 0) at frame t of T (from 1) is BetaBinomial(N - 1, scale * t, scale * (T + 1 - t)), to
-    which `PRIOR_FLOOR` is added. Nothing is cached: a batch of 16 of 800 x 150 costs less than its
-    forward-sum loss, lengths hardly repeat, and one array per utterance would be 6 GB for 13,000.
+    Phone k of N (from 0) at frame t of T (from 1) is BetaBinomial(N - 1, scale * t,
+    scale * (T + 1 - t)), to which `PRIOR_FLOOR` is added. Nothing is cached: a batch of 16 of
+    800 x 150 costs less than its forward-sum loss, lengths hardly repeat, and one array per
+    utterance would be 6 GB for 13,000.
+
+    Returns:
+        (B, n_frames, n_phones) float32, 0 for padding; a larger scale is narrower.
     """
     device = phone_lengths.device
     # terms of some thousands cancel; Apple's GPUs have no float64
@@ -154,15 +158,20 @@ def forward_sum(
     require_enough_frames(phone_lengths, mel_lengths)
     B, _, N = log_attention.shape
     logits = F.pad(log_attention.float().clamp(min=_LOG_ZERO), (1, 0), value=blank_logit)
-    log_probabilities = logits.transpose(0, 1).log_softmax(dim=2)  # (T, B, N + 1)
-    places = torch.arange(1, N + 1, device=logits.device).expand(B, N)
-    return F.ctc_loss(log_probabilities, places, mel_lengths, phone_lengths, reduction="none")
+    return F.ctc_loss(
+        logits.transpose(0, 1).log_softmax(dim=2),  # (T, B, N + 1)
+        torch.arange(1, N + 1, device=logits.device).expand(B, N),
+        mel_lengths,
+        phone_lengths,
+        reduction="none",
+    )
 
 
 def binarization_sum(log_attention: Tensor, durations: Tensor) -> Tensor:
     """Computes the distance of soft attention, log-probabilities (B, T, N), to durations.
 
-    It is the sum over valid frames of the negative log-probability of their phones, in nats.
+    Returns:
+        Scalar, nats: the sum over valid frames of the negative log-probability of their phones.
     """
     B, T, N = log_attention.shape
     ends = durations.cumsum(dim=1)

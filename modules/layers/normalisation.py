@@ -24,8 +24,11 @@ _FIRST_ITERATIONS = 15  # from random vectors; later one per update
 def adapt_weight_norm(tensors: Mapping[str, Tensor], wanted: Collection[str]) -> dict[str, Tensor]:
     """Converts normalised weights to the form that a network stores; other tensors pass through.
 
-    `wanted` are the names in the network's `state_dict`. A ValueError refuses a pair that is to be
-    folded and does not fit together.
+    Args:
+        wanted: Names in the network's `state_dict`.
+
+    Raises:
+        ValueError: If a pair that is to be folded does not fit together.
     """
     adapted = dict(tensors)
     for name in tensors:
@@ -53,7 +56,8 @@ def adapt_weight_norm(tensors: Mapping[str, Tensor], wanted: Collection[str]) ->
 def fold(magnitude: Tensor, direction: Tensor) -> Tensor:
     """Computes the weight, (C, ...), from magnitude g, (C, 1, ...), and direction v, (C, ...).
 
-    A ValueError refuses other shapes, and types that are not the same float type.
+    Raises:
+        ValueError: If the shapes differ from these, or the types are not the same float type.
     """
     expected = (*direction.shape[:1], *(1 for _ in direction.shape[1:]))
     # the kernel does not check shapes: others make it read foreign memory, or end the process

@@ -76,8 +76,9 @@ class PostNet(nn.Module):
         self.register_buffer("centre", torch.zeros(n_mels), persistent=centred)
         self.centred = centred
         sizes = [n_mels, *[channels] * (n_layers - 1), n_mels]
-        convs = (MaskedConv1d(size, after, kernel_size) for size, after in pairwise(sizes))
-        self.convs = nn.ModuleList(convs)
+        self.convs = nn.ModuleList(
+            MaskedConv1d(size, next_size, kernel_size) for size, next_size in pairwise(sizes)
+        )
         self.norms = nn.ModuleList(MaskedBatchNorm(size) for size in sizes[1:])
         self.dropout = Dropout(dropout)
 

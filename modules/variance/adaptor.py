@@ -159,8 +159,10 @@ def finished_mel(mel_hat: Tensor, frame_mask: Tensor, log_floor: float) -> Tenso
 def resolve_speakers(speaker_ids: Tensor | None, n_speakers: int, lengths: Tensor) -> Tensor:
     """Returns the speaker ids of a batch, by default those of a single-speaker model.
 
-    The lengths, any (B,) of the batch, give size and device. A ValueError refuses several speakers
-    without ids.
+    The lengths, any (B,) of the batch, give size and device.
+
+    Raises:
+        ValueError: If the model has several speakers and no ids are given.
     """
     if speaker_ids is None and n_speakers > 1:
         raise ValueError(f"a voice of {n_speakers} speakers needs speaker_ids")

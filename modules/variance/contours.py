@@ -11,8 +11,14 @@ import torch
 from torch import Tensor, nn
 
 from modules.layers.basic import Dropout, MaskedConv1d, clear_padding
-from modules.variance import adaptor
-from modules.variance.adaptor import Level, VariancePredictor, average_by_phone
+from modules.variance.adaptor import (
+    Level,
+    VariancePredictor,
+    average_by_phone,
+    interpolate_unvoiced,
+    join_phones,
+    regulate,
+)
 from modules.variance.pitch_transform import PitchTransform
 
 Quantization = Literal["linear", "log"]
@@ -99,7 +105,7 @@ class ContourControl(NamedTuple):
 
         def repeat(values: Tensor) -> Tensor:
             per_phone = values.expand_as(durations).unsqueeze(2)  # (B, N, 1)
-            return adaptor.regulate(per_phone, durations, n_frames).squeeze(2)
+            return regulate(per_phone, durations, n_frames).squeeze(2)
 
         given = None if self.given is None else repeat(self.given.float())
         factor = repeat(self.factor.float()) if isinstance(self.factor, Tensor) else self.factor
@@ -149,13 +155,14 @@ class Contour(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Predicts the contour, and adds the vectors of the true one (teacher forcing).
 
-        Returns the vectors with the contour, (B, L, H), and the prediction, (B, L); padding 0.
-
         Args:
             hidden: Phones or frames, (B, L, H).
             target: On the predictor's scale, (B, L), as `target` gives it.
             mask: (B, L) bool, True = valid.
             source: Input of the predictor, (B, L, H'); None: `hidden`.
+
+        Returns:
+            The vectors with the contour, (B, L, H), and the prediction, (B, L); padding 0.
         """
         predicted = self.predictor(hidden if source is None else source, mask)
         return clear_padding(hidden + self.embed(target, mask, speaker_ids), mask), predicted
@@ -171,8 +178,13 @@ class Contour(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Adds the vectors of the predicted or given contour; other arguments as of `forward`.
 
-        Returns the vectors with the contour, (B, L, H), and the contour in Hz or linear energy, (B,
-        L); padding 0. Without a control it is the prediction. Durations are frames, (B, N).
+        Args:
+            durations: Frames per phone, (B, N).
+            control: With the default, it is the prediction.
+
+        Returns:
+            The vectors with the contour, (B, L, H), and the contour in Hz or linear energy, (B, L);
+            padding 0.
         """
         if self.is_continuous:
             # A transform changes voiceless phones too: the contour of training continues through
@@ -227,8 +239,7 @@ class Contour(nn.Module):
         if not self.is_continuous or not isinstance(self.norm, SpeakerNorm):
             return given
         mean = self.norm.mean[speaker_ids][:, None].to(given)  # (B, 1)
-        known = given.where((given > 0).any(1, keepdim=True), mean)
-        return adaptor.interpolate_unvoiced(known, lengths)
+        return interpolate_unvoiced(given.where((given > 0).any(1, keepdim=True), mean), lengths)
 
     def per_frame(
         self, values: Tensor, durations: Tensor, n_frames: int, control: ContourControl
@@ -240,8 +251,7 @@ class Contour(nn.Module):
         if self.level == "frame":
             return values
         voiced = control.voiced if control.given is None else control.given > 0
-        known = None if self.is_continuous else voiced
-        return adaptor.join_phones(values, durations, known, n_frames)
+        return join_phones(values, durations, None if self.is_continuous else voiced, n_frames)
 
 
 def binned_contour(

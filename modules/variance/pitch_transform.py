@@ -17,7 +17,8 @@ from modules.layers.basic import length_mask
 class PitchTransform:
     """Flattens, inverts, amplifies, then shifts a contour f; m is the speaker's mean.
 
-    A ValueError refuses numbers that are not finite, and `custom` with another transform.
+    Raises:
+        ValueError: If a number is not finite, or `custom` is given together with another transform.
     """
 
     flatten: bool = False  # m, a monotone
@@ -41,12 +42,13 @@ class PitchTransform:
     ) -> Tensor:
         """Transforms the voiced positions of a contour: Hz (B, L) -> (B, L), perhaps below 0.
 
-        A ValueError refuses a `custom` that gives another shape, or values that are not finite.
-
         Args:
             mean_hz: Mean of the speaker, (B, 1).
             lengths: Valid positions per item, (B,).
             voiced: (B, L) bool, where the pitch is heard; None: everywhere.
+
+        Raises:
+            ValueError: If `custom` gives another shape, or values that are not finite.
         """
         changed = length_mask(lengths, pitch_hz.shape[1])
         if voiced is not None:

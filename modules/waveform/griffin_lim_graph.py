@@ -67,8 +67,12 @@ class GriffinLimGraph(nn.Module):
         frames = self.dft.inverse(spectrum) * self.vocoder.window
         sound = self._added(frames, wav) / whole.clamp(min=LEAST_WEIGHT)
         n = CHUNK_FRAMES
-        later_wav, later_weight = self._added(frames[:n], wav), self._added(squared[:n], weight)
-        return (phases[n - 1].clone(), later_wav[n:].clone(), later_weight[n:].clone()), sound
+        later = (
+            phases[n - 1].clone(),
+            self._added(frames[:n], wav)[n:].clone(),
+            self._added(squared[:n], weight)[n:].clone(),
+        )
+        return later, sound
 
     def _phases(self, magnitude: Tensor, past: Tensor, begins: Tensor, n_valid: Tensor) -> Tensor:
         """Returns phases by integration, (n_rows, K) float64, as of `integrate_phase`."""

@@ -188,12 +188,14 @@ class WaveGlow(nn.Module):
     def noise(self, seed: int, start: int, mel: Tensor) -> Tensor:
         """Draws the noise of a part of an utterance, the same whatever part it is in.
 
-        It is drawn on the CPU, in blocks with a generator each, and is the same for all items: (B,
-        G, T * hop_length / G), of standard deviation `sigma`.
+        It is drawn on the CPU, in blocks with a generator each, and is the same for all items.
 
         Args:
             start: Frame of the utterance where the part begins.
             mel: Mel of the part, (B, M, T); its batch size, length and device are used.
+
+        Returns:
+            (B, G, T * hop_length / G), of standard deviation `sigma`.
         """
         (B, _, T), n = mel.shape, _NOISE_FRAMES
         shape = (self.config.groups, n * self.groups_per_frame)
