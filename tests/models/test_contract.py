@@ -288,8 +288,7 @@ def test_compiled_for_inference_it_speaks_as_it_is(model, variant, mode, monkeyp
     for n_items, n_phones in ((3, 11), (3, 6), (3, 7), (1, 11), (1, 6)):
         ids = torch.arange(1, 1 + n_items * n_phones).view(n_items, n_phones) % 7 + 1
         lengths, durations = torch.arange(n_phones, n_phones - n_items, -1), torch.full_like(ids, 2)
-        given = ids, lengths
-        expected, found = (one.infer(*given, durations=durations) for one in (network, fast))
+        expected, found = (one.infer(ids, lengths, durations=durations) for one in (network, fast))
         torch.testing.assert_close(found[:5], expected[:5], rtol=1e-4, atol=1e-4)
         n_graphs.append(counts["unique_graphs"] - before)
     assert n_graphs[0] > 0

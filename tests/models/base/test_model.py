@@ -28,9 +28,8 @@ def test_models_that_need_none_and_vocoders_accept_every_aligner(aligner):
 
 
 def test_a_model_that_needs_durations_or_cannot_learn_them_refuses_data_without():
-    with pytest.raises(
-        ValueError, match=r"Mine needs durations, .* preprocess\.aligner none: choose"
-    ):
+    message = r"Mine needs durations, .* preprocess\.aligner none: choose"
+    with pytest.raises(ValueError, match=message):
         FASTSPEECH2.check_config(config_of("none"))
     FASTSPEECH2.check_config(config_of("learned"))
     with pytest.raises(ValueError, match=r"preprocess\.aligner learned: choose another"):

@@ -80,10 +80,13 @@ def test_attention_is_drawn_with_a_row_per_phone():
     assert with_gate.axes[1].lines[0].get_ydata().tolist() == [0.5] * 6
 
 
-def test_unvoiced_frames_are_gaps_and_silence_alone_has_a_colour_scale_that_is_not_empty():
+def test_unvoiced_frames_are_gaps_in_the_f0_curve():
     figure = plot_synthesis(*speech(2), f0=[100, 0, 0, 120, 120, 120], frame_s=1.0)
     drawn = figure.axes[1].get_lines()[0].get_ydata()
     assert np.isnan(drawn).tolist() == [False, True, True, False, False, False]
+
+
+def test_silence_alone_can_be_plotted_with_a_colour_scale_that_is_not_empty():
     floor = np.full((80, 5), -11.5)
     figure = plot_synthesis(floor, ["<sil>"], [5], np.zeros(5), np.zeros(5), frame_s=1.0)
     assert len(figure.axes) == 3

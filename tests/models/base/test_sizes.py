@@ -67,7 +67,11 @@ def of_fastspeech2(**sizes: object) -> FastSpeech2Config:
 REFUSED = [
     (JointAlignerConfig, {"hidden": 0}, "hidden is 0, expected 1 or more"),
     (JointAlignerConfig, {"temperature": 0.0}, "temperature is 0, expected more than 0"),
-    (JointAlignerConfig, {"binarization_start": -1}, "n_start is -1, expected 0 or more"),
+    (
+        JointAlignerConfig,
+        {"binarization_start": -1},
+        "binarization_start is -1, expected 0 or more",
+    ),
     (of_fastspeech2, {"decoder_hidden": 128}, "256 and decoder_hidden 128"),
     (of_fastspeech2, {"encoder_head": 3}, "encoder_head 3 does not divide"),
     (of_fastspeech2, {"conv_kernel_size": (9, 2)}, "must be odd"),
@@ -122,7 +126,11 @@ REFUSED = [
     (FreeVGLConfig, {"kernel_size": 0}, "kernel_size"),
     (GENERATOR, {"upsample_rates": ()}, r"rates \[\] and upsample_kernel_sizes \[16, 16\]: expec"),
     (GENERATOR, {"upsample_kernel_sizes": (16,)}, "expected one kernel size for each rate"),
-    (GENERATOR, {"upsample_kernel_sizes": (15, 16)}, "15 for the rate 8; expected the rate plus"),
+    (
+        GENERATOR,
+        {"upsample_kernel_sizes": (15, 16)},
+        "15 for the rate 8; expected the rate plus an",
+    ),
     (GENERATOR, {"upsample_kernel_sizes": (16, 6)}, "6 for the rate 8; expected the rate plus an"),
     (GENERATOR, {"upsample_rates": (0, 8)}, "16 for the rate 0"),
     (GENERATOR, {"resblock_kernel_sizes": (3, 5)}, "2 resblock_kernel_sizes, 1 resblock_dilation"),
@@ -157,9 +165,11 @@ def test_sizes_that_do_not_fit_are_refused(section, keys, message):
 
 def test_what_an_encoder_of_the_prosody_needs_is_named():
     own, other = PredictorConfig(own_encoder=True), EmbeddingConfig(kind="convolution")
-    remedy = "change it or set own_encoder to false"
     for keys, message in (
-        ({"energy_level": "frame"}, f"energy_level phone, not frame; {remedy}"),
+        (
+            {"energy_level": "frame"},
+            "energy_level phone, not frame; change it or set own_encoder to false",
+        ),
         ({"variance_embedding": other}, "variance_embedding.kind bins"),
     ):
         with pytest.raises(ValueError, match=f"own_encoder needs {message}"):

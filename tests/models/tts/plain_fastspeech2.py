@@ -42,11 +42,14 @@ def settings(sizes: Sizes) -> dict[str, Any]:
     for part, n_layers in zip(("encoder", "decoder"), sizes.n_layers, strict=True):
         transformer |= {f"{part}_layer": n_layers, f"{part}_head": sizes.heads}
         transformer |= {f"{part}_hidden": sizes.hidden, f"{part}_dropout": 0.2}
-    quantization = dict.fromkeys(("pitch_quantization", "energy_quantization"), "linear")
     return {
         "transformer": transformer,
         "variance_predictor": {"filter_size": sizes.hidden, "kernel_size": 3, "dropout": 0.5},
-        "variance_embedding": quantization | {"n_bins": sizes.n_bins},
+        "variance_embedding": {
+            "pitch_quantization": "linear",
+            "energy_quantization": "linear",
+            "n_bins": sizes.n_bins,
+        },
         "max_seq_len": sizes.max_seq_len,
     }
 
@@ -202,7 +205,10 @@ class PlainFastSpeech2(nn.Module):
         self.decoder = Transformer(sizes, sizes.n_layers[1])
         self.mel_linear = nn.Linear(sizes.hidden, N_MELS)
         channels = (N_MELS, 512, 512, 512, 512, N_MELS)
-        layers = [nn.Sequential(Conv(n, m, 5), nn.BatchNorm1d(m)) for n, m in pairwise(channels)]
+        layers = [
+            nn.Sequential(Conv(before, after, 5), nn.BatchNorm1d(after))
+            for before, after in pairwise(channels)
+        ]
         self.postnet = nn.ModuleDict({"convolutions": nn.ModuleList(layers)})
         last = self.variance_adaptor.duration_predictor.linear_layer
         nn.init.zeros_(last.weight)

@@ -17,11 +17,21 @@ from tests.models.tts import batches
 from tests.models.tts.batches import MEL, N_MELS, N_PHONES, PITCH, batch_of, losses_of
 from tests.worlds.networks import Subject
 
-# layers, heads, their size, channels of the filter
-SIZES = FFTConfig(1, 2, 6, 32, dropout=0.0, attention_dropout=0.0)
+SIZES = FFTConfig(
+    n_layers=1, heads=2, head_size=6, filter_size=32, dropout=0.0, attention_dropout=0.0
+)
 PREDICTOR = TemporalPredictorConfig(filter_size=16, dropout=0.0)
-ALIGNER = JointAlignerConfig(8, 8, prior_end=0, binarization_weight=1.0, binarization_start=0)
-SMALL = FastPitchConfig("1.1", 16, SIZES, SIZES, *[PREDICTOR] * 3, aligner=ALIGNER)
+SMALL = FastPitchConfig(
+    hidden=16,
+    encoder=SIZES,
+    decoder=SIZES,
+    duration_predictor=PREDICTOR,
+    pitch_predictor=PREDICTOR,
+    energy_predictor=PREDICTOR,
+    aligner=JointAlignerConfig(
+        hidden=8, attention_channels=8, prior_end=0, binarization_weight=1.0, binarization_start=0
+    ),
+)
 VERSION_1_0 = replace(SMALL, variant="1.0", harmonics=True)
 VARIANTS = {"1.1": SMALL, "1.0": VERSION_1_0, "NVIDIA's energy": replace(SMALL, energy="log_mel")}
 by_variant = pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
@@ -133,9 +143,12 @@ def test_the_durations_that_the_aligner_finds_are_those_that_the_network_learns(
     assert validation["mel"].weight == 1
 
 
-def test_true_prosody_at_inference_gives_the_mel_of_training_and_so_does_teacher_forcing():
+def test_the_taught_mel_is_that_of_training():
     network, batch = network_of().eval(), batch_of()
     batches.assert_taught(network, batch, network(*network.inputs_of(batch)).mel_hat)
+
+
+def test_true_prosody_at_inference_gives_the_mel_of_training():
     network, batch = network_of(replace(SMALL, harmonics=True)).eval(), batch_of((6,))
     network.f0_residual = None  # which synthesis adds to lines, and training to nothing
     f0 = torch.where(torch.arange(batch.f0.shape[1]) < batch.durations[0, 0], 0.0, 150.0)[None]
@@ -163,7 +176,7 @@ def test_pitch_and_energy_controls_are_factors_on_hz_and_energy():
     assert torch.equal(spoken(network, pitch_control=1.0, energy_control=1.0).mel, neutral.mel)
 
 
-def test_pitch_transforms_act_on_voiced_phones_of_each_speaker_who_are_alike_without_weight():
+def test_pitch_transforms_act_on_voiced_phones_of_each_speaker():
     network = network_of(SMALL, batches.TWO_PITCHES).eval()
     speaker, flat = {"speaker_ids": torch.tensor([1])}, PitchTransform(flatten=True, shift_hz=5)
     plain, voiced = spoken(network, **speaker), torch.tensor([[True, False, True]])
@@ -173,7 +186,10 @@ def test_pitch_transforms_act_on_voiced_phones_of_each_speaker_who_are_alike_wit
     torch.testing.assert_close(out.pitch, expected)
     assert out.durations.equal(plain.durations)
     assert not torch.equal(out.energy, plain.energy)  # it is predicted after the pitch
-    network = network_of(replace(SMALL, speaker_emb_weight=0.0), batches.TWO_PITCHES)
+
+
+def test_speakers_are_alike_without_their_weight():
+    network = network_of(replace(SMALL, speaker_emb_weight=0.0), batches.TWO_PITCHES).eval()
     first, second = (spoken(network, speaker_ids=torch.tensor([n])).mel for n in (0, 1))
     assert torch.equal(first, second)
 

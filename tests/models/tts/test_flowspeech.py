@@ -7,7 +7,12 @@ import torch
 from models.base.assets import Assets
 from models.base.registry import load_config
 from models.tts.flowspeech import FlowSpeech, FlowSpeechTask
-from models.tts.flowspeech import config as sizes
+from models.tts.flowspeech.config import (
+    EstimatorConfig,
+    FlowSpeechConfig,
+    PhoneEncoderConfig,
+    ProsodyConfig,
+)
 from models.tts.flowspeech.network import DilatedDepthwise
 from modules.flow import frame_noise, seeds_of_phones
 from modules.mel import MelConfig
@@ -16,16 +21,16 @@ from tests.models.tts.batches import ENERGY, MEL, N_MELS, N_PHONES, PITCH, batch
 from utils.errors import InputError
 
 ROOT = Path(__file__).parents[3]
-SMALL = sizes.FlowSpeechConfig(
+SMALL = FlowSpeechConfig(
     hidden=16,
-    encoder=sizes.PhoneEncoderConfig(n_layers=1, filter_size=32, kernel_size=3, dropout=0.0),
-    prosody=sizes.ProsodyConfig(channels=16, kernel_size=3, dropout=0.0, n_bins=16),
-    estimator=sizes.EstimatorConfig(channels=16, n_blocks=2, kernel_size=3, dilations=(1, 2)),
+    encoder=PhoneEncoderConfig(n_layers=1, filter_size=32, kernel_size=3, dropout=0.0),
+    prosody=ProsodyConfig(channels=16, kernel_size=3, dropout=0.0, n_bins=16),
+    estimator=EstimatorConfig(channels=16, n_blocks=2, kernel_size=3, dilations=(1, 2)),
 )
 PROSODY_PARTS = ("prosody_encoder.", "duration_predictor.", "pitch.predictor.", "energy.predictor.")
 
 
-def network_of(config: sizes.FlowSpeechConfig = SMALL) -> FlowSpeech:
+def network_of(config: FlowSpeechConfig = SMALL) -> FlowSpeech:
     """A network whose parts that begin at zero are as after training."""
     torch.manual_seed(0)
     network = FlowSpeech(config, N_PHONES, MEL, PITCH, ENERGY)

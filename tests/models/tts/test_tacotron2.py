@@ -46,9 +46,13 @@ def batch_of(
     mask = length_mask(frames)
     B, T = mask.shape
     mel = torch.randn(B, N_MELS, T, generator=torch.Generator().manual_seed(0))
-    mel, none = mel.masked_fill(~mask[:, None], FLOOR), torch.zeros(B, T)
-    recorded = {"mel": mel, "mel_lengths": frames, "f0": none, "energy": none, "durations": None}
-    return batches.batch_of(phone_lengths)._replace(**recorded)
+    return batches.batch_of(phone_lengths)._replace(
+        durations=None,
+        mel=mel.masked_fill(~mask[:, None], FLOOR),
+        mel_lengths=frames,
+        f0=torch.zeros(B, T),
+        energy=torch.zeros(B, T),
+    )
 
 
 @pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
@@ -103,8 +107,9 @@ def test_losses_are_sums_over_valid_frames(config, last_steps):
         expected["focus"] += float(output.alignment[item, :T].max(dim=1).values.sum())
         opened = output.gate_logits[item, :T].sigmoid()
         expected["gate"] -= float((1 - opened[:last]).log().sum() + opened[last:].log().sum())
-    lengths = batch.phone_lengths, batch.mel_lengths
-    expected["guided_attention"] = float(guided_attention_sum(output.alignment, *lengths))
+    expected["guided_attention"] = float(
+        guided_attention_sum(output.alignment, batch.phone_lengths, batch.mel_lengths)
+    )
     losses = task_of(network).validation_step(batch)
     assert {name: term.total.item() for name, term in losses.items()} == pytest.approx(expected)
     assert {term.per for term in losses.values()} == {"frames"}
@@ -113,7 +118,7 @@ def test_losses_are_sums_over_valid_frames(config, last_steps):
     assert plain.keys() == losses.keys() - {"guided_attention"}
 
 
-def test_normalised_mels_are_those_of_a_plain_network_on_other_mels_with_other_weights():
+def test_normalised_mels_are_those_of_a_plain_network_on_other_mels():
     """The network of (mel - mean) / std predicts std * mel + mean."""
     plain, batch = network_of().eval(), batch_of()
     scaled = network_of(replace(SMALL, mel_mean=-5.5, mel_std=2.0)).eval()
@@ -128,7 +133,11 @@ def test_normalised_mels_are_those_of_a_plain_network_on_other_mels_with_other_w
     T = int(wanted.mel_lengths[0])
     expected = wanted.mel[0, :, :T] * 2 - 5.5
     torch.testing.assert_close(spoken.mel[0, :, :T], expected, rtol=1e-4, atol=1e-4)
-    # fine-tuning copies the tensors whose scales agree
+
+
+def test_weights_of_another_normalisation_are_not_those_of_mels():
+    """Fine-tuning copies the tensors whose scales agree."""
+    plain, scaled = network_of(), network_of(replace(SMALL, mel_mean=-5.5, mel_std=2.0))
     assert plain.scales() == network_of().scales()
     assert all(plain.scales()[name] != scale for name, scale in scaled.scales().items())
     sizes = {name for name, tensor in plain.state_dict().items() if N_MELS in tensor.shape}
@@ -181,8 +190,9 @@ def test_one_batch_can_be_overfitted_and_spoken():
 def test_int8_on_other_devices_and_a_compiled_loop_are_refused():
     with pytest.raises(InputError, match="int8 is for CPUs, not for meta; use fp16 or fp32"):
         network_of().to("meta").for_inference("int8")
-    refused = r"inference\.compile is dynamic: .* loop .* set it to off"
-    with pytest.raises(InputError, match=refused):
+    with pytest.raises(
+        InputError, match=r"inference\.compile is dynamic: .* loop .* set it to off"
+    ):
         network_of().for_inference(compiled="dynamic")
 
 

@@ -22,15 +22,15 @@ class PlainBlock(nn.Module):
     def __init__(self, channels, kernel, dilations, pairs):
         super().__init__()
 
-        def convs(dilations):
-            margins = [dilation * (kernel - 1) // 2 for dilation in dilations]
-            sizes = zip(margins, dilations, strict=True)
-            return nn.ModuleList(nn.Conv1d(channels, channels, kernel, 1, *size) for size in sizes)
+        def conv(dilation):
+            margin = dilation * (kernel - 1) // 2
+            return nn.Conv1d(channels, channels, kernel, 1, margin, dilation)
 
         if pairs:
-            self.convs1, self.convs2 = convs(dilations), convs([1] * len(dilations))
+            self.convs1 = nn.ModuleList(conv(dilation) for dilation in dilations)
+            self.convs2 = nn.ModuleList(conv(1) for _ in dilations)
         else:
-            self.convs = convs(dilations)
+            self.convs = nn.ModuleList(conv(dilation) for dilation in dilations)
 
     def forward(self, hidden):
         if hasattr(self, "convs"):

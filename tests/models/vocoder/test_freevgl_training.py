@@ -53,11 +53,12 @@ def test_discriminators_compare_predicted_with_recorded_magnitudes_given_the_mel
 
 
 def test_before_the_start_the_network_is_trained_as_without_discriminators():
-    tasks = make_task(), make_task(adversarial_start=2), make_task()
-    del tasks[0].networks["discriminator"]
-    for task in tasks:
+    plain, late, started = make_task(), make_task(adversarial_start=2), make_task()
+    del plain.networks["discriminator"]
+    for task in (plain, late, started):
         task.begin_update(1)
         updater_of(task, 0.05).run([make_batch(0, 1)])
+    tasks = (plain, late, started)
     without, before, after = (tensors_of(task, "named_parameters") for task in tasks)
     assert all(torch.allclose(before[name], without[name], atol=1e-6) for name in without)
     assert not torch.allclose(after["model.residual.weight"], before["model.residual.weight"])

@@ -6,7 +6,10 @@ import torch
 from models.vocoder.waveglow.network import Denoiser
 from tests.models.vocoder.small_waveglow import MEL
 
-denoise = Denoiser(MEL)
+
+@pytest.fixture
+def denoiser():
+    return Denoiser(MEL)
 
 
 def tone(n_samples, hz=500.0):
@@ -19,20 +22,20 @@ def speech(n_samples):
 
 
 @pytest.mark.parametrize("n_samples", [64, 128, 192, 640, 6400])
-def test_nothing_subtracted_changes_nothing(n_samples):
+def test_nothing_subtracted_changes_nothing(denoiser, n_samples):
     wav = speech(n_samples)
-    assert torch.allclose(denoise(wav, torch.zeros(129, 1)), wav, atol=1e-6)
+    assert torch.allclose(denoiser(wav, torch.zeros(129, 1)), wav, atol=1e-6)
 
 
-def test_a_hum_alone_is_removed():
-    hum = denoise.spectrum(tone(6400)[:, 640:])
+def test_a_hum_alone_is_removed(denoiser):
+    hum = denoiser.spectrum(tone(6400)[:, 640:])
     middle = slice(1000, -1000)
-    assert denoise(tone(6400), hum)[0, middle].abs().max() < 0.02
-    half = denoise(tone(6400), 0.5 * hum)[0, middle]
+    assert denoiser(tone(6400), hum)[0, middle].abs().max() < 0.02
+    half = denoiser(tone(6400), 0.5 * hum)[0, middle]
     assert half.abs().max() == pytest.approx(0.5, abs=0.02)
 
 
-def test_magnitudes_become_less_by_the_spectrum_and_phases_stay():
+def test_magnitudes_become_less_by_the_spectrum_and_phases_stay(denoiser):
     """The STFT by hand, of a frame on which the others have no effect."""
     wav, hum = speech(640), 2 * torch.rand(129, 1)
     frames = torch.nn.functional.pad(wav[:, None], (128, 128), mode="reflect")[0, 0]
@@ -43,12 +46,13 @@ def test_magnitudes_become_less_by_the_spectrum_and_phases_stay():
         kept = (spectrum.abs() - hum[:, 0]).clamp(min=0) / spectrum.abs()
         result[start : start + 256] += torch.fft.irfft(spectrum * kept) * window
         weight[start : start + 256] += window.square()
-    assert torch.allclose(denoise(wav, hum)[0], (result / weight)[128:768], atol=1e-5)
+    assert torch.allclose(denoiser(wav, hum)[0], (result / weight)[128:768], atol=1e-5)
 
 
-def test_a_sample_depends_on_as_many_as_reach_says():
+def test_a_sample_depends_on_as_many_as_reach_says(denoiser):
     wav = speech(4096).requires_grad_()
-    (gradient,) = torch.autograd.grad(denoise(wav, torch.full((129, 1), 0.5))[0, 2048], wav)
+    (gradient,) = torch.autograd.grad(denoiser(wav, torch.full((129, 1), 0.5))[0, 2048], wav)
     heard = gradient[0].nonzero().flatten()
-    assert 2048 - MEL.n_fft < heard.min() <= heard.max() < 2048 + MEL.n_fft
+    assert 2048 - MEL.n_fft < heard.min()
+    assert heard.max() < 2048 + MEL.n_fft
     assert heard.max() - heard.min() > MEL.n_fft
