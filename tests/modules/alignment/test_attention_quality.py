@@ -35,10 +35,13 @@ def test_skipped_and_repeated_phones_are_counted(places, expected, fault):
     assert quality_of(places).fault == fault
 
 
-def test_focus_is_the_mean_of_the_largest_weights_and_padding_is_not_measured():
+def test_focus_is_the_mean_of_the_largest_weights():
     attention, two = torch.tensor([[[0.6, 0.4], [0.2, 0.8]]]), torch.tensor([2])
     (found,) = attention_qualities(attention, two, two, torch.tensor([True]))
     assert found.focus == pytest.approx(0.7)
+
+
+def test_padding_is_not_measured():
     attention = torch.zeros(2, 14, 15)
     attention[0, :12, :12] = attention_of([*range(12)])[0]
     attention[1] = attention_of([*range(14)], 15)[0]

@@ -50,9 +50,12 @@ def test_of_equally_likely_ways_phones_begin_late_and_each_gets_a_frame(search):
     assert (durations >= 1).all()
 
 
-def test_durations_sum_to_the_frames_whatever_the_padding_the_precision_and_the_device():
+def test_the_ways_of_cpu_and_gpu_agree_on_long_items():
     batch = random_batch([(80, 400), (1, 90), (60, 60), (33, 380)], seed=1)
     torch.testing.assert_close(_search_batched(*batch), _search_by_item(*batch), rtol=0, atol=0)
+
+
+def test_durations_sum_to_the_frames_whatever_the_padding_and_the_precision():
     log_attention, *lengths = random_batch([(20, 50), (7, 64)])
     durations = monotonic_durations(log_attention.requires_grad_(), *lengths)
     assert durations.sum(dim=1).tolist() == [50, 64]

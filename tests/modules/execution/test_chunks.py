@@ -117,12 +117,15 @@ def test_of_a_long_signal_little_is_kept_and_one_without_positions_has_no_window
     assert list(windows([], 4, 3)) == list(windows([torch.zeros(1, 2, 0)], 4, 3)) == []
 
 
-def test_convolutions_in_windows_give_what_they_give_at_once_without_context_beyond_the_reach():
+def test_convolutions_in_windows_give_what_they_give_at_once():
     signal, kernel, parts = torch.randn(1, 1, 40), torch.randn(1, 1, 7), []
     for _, part, context in windows([signal], 9, 3):
         parts.append(context.trim(F.conv1d(part, kernel, padding=3), 0)[0])
     whole = F.conv1d(signal, kernel, padding=3)
     assert torch.allclose(torch.cat(parts, 2), whole, atol=1e-6)
+
+
+def test_context_is_dropped_beyond_the_reach():
     signal = torch.arange(10.0)
     kept, context = Context(left=3, right=4).trim(signal, reach=1)
     assert kept.tolist() == [2, 3, 4, 5, 6]

@@ -36,9 +36,12 @@ def test_masked_convolution_does_not_read_padding():
     torch.testing.assert_close(conv(padded, mask)[:, :4], conv(short))
 
 
-def test_linear_is_nn_linear_and_a_convolution_shortens_or_needs_padding_by_an_odd_kernel():
+def test_linear_is_nn_linear():
     linear, frames = basic.Linear(4, 6), torch.randn(2, 5, 4)
     torch.testing.assert_close(linear(frames), F.linear(frames, linear.weight, linear.bias))
+
+
+def test_a_convolution_without_padding_shortens_and_one_with_needs_an_odd_kernel():
     assert convolve(torch.ones(1, 5, 1), torch.ones(1, 1, 3), None).flatten().tolist() == [3, 3, 3]
     with pytest.raises(ValueError, match="kernel_size 4 must be odd"):
         MaskedConv1d(2, 2, 4)

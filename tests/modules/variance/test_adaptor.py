@@ -77,7 +77,9 @@ def test_regulator_repeats_each_phone_for_its_duration_up_to_the_longest_item_or
     durations, phones = torch.tensor([[1, 1], [2, 3]]), torch.ones(2, 2, 1)
     assert regulate(phones, durations).shape == (2, 5, 1)
     assert regulate(phones, durations, max_length=3).squeeze().sum(dim=1).tolist() == [2, 3]
-    # the gradient of a phone is the sum over its frames
+
+
+def test_the_gradient_of_a_phone_is_the_sum_over_its_frames():
     phones = torch.zeros(1, 3, 1, requires_grad=True)
     frames = regulate(phones, torch.tensor([[2, 0, 1]]), max_length=5)
     (frames.squeeze() * torch.tensor([1.0, 10, 100, 1000, 1000])).sum().backward()

@@ -80,12 +80,14 @@ def spoken_values(contour: Contour, durations: torch.Tensor, length: int, **cont
     return values.tolist()
 
 
-def test_factors_act_on_hz_those_of_phones_on_their_frames_and_given_values_replace_predictions():
+def test_factors_act_on_hz_and_per_phone_factors_reach_their_frames():
     durations, per_phone = torch.tensor([[1, 2]]), torch.tensor([[0.5, 2.0]])
     frames = spoken_values(contour(level="frame"), durations, 3, factor=per_phone)
     assert frames == [[100, 400, 400]]
     assert spoken_values(contour(), durations, 2, factor=1.5) == [[300, 300]]
-    # and never fall below 0
+
+
+def test_values_that_are_given_replace_the_prediction_and_never_fall_below_zero():
     given = torch.tensor([[120.0, -3.0]])
     assert spoken_values(contour(), torch.tensor([[1, 1]]), 2, given=given) == [[120, 0]]
     per_frame = spoken_values(contour(level="frame"), torch.tensor([[1, 2]]), 3, given=given)

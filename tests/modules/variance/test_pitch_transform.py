@@ -32,11 +32,13 @@ def test_contours_change_around_the_mean_of_their_speaker_and_padding_does_not(
     assert transformed(**settings) == [[*first, 0], [*second, 0, 0]]
 
 
-def test_voiceless_positions_keep_their_values_and_a_custom_transform_gets_lengths():
+def test_voiceless_positions_keep_their_values():
     voiced = torch.tensor([[True, False, True, True], [False, True, True, True]])
     shifted = PitchTransform(shift_hz=40)(HZ, MEAN, LENGTHS, voiced)
     assert shifted.tolist() == [[140, 250, 220, 0], [300, 340, 0, 0]]
 
+
+def test_a_custom_transform_gets_contour_and_lengths():
     def ramp(hz, lengths):
         return hz * (torch.arange(hz.shape[1]) / lengths[:, None] + 0.5)
 
