@@ -5,7 +5,7 @@ Synthesis follows the flow by Euler's method in a few steps.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -28,8 +28,9 @@ def path_point(noise: Tensor, target: Tensor, times: Tensor) -> tuple[Tensor, Te
 
 
 def solve(
-    velocity: Callable[[Tensor, Tensor], Tensor],
+    velocity: Callable[..., Tensor],
     start: Tensor,
+    conditions: Sequence[Tensor],
     n_steps: int,
     *,
     scans: bool = False,
@@ -37,20 +38,21 @@ def solve(
     """Follows a flow from time 0 to 1 by Euler's method in equal steps.
 
     Args:
-        velocity: Takes points (B, T, M) and times (B,), and returns (B, T, M).
+        velocity: Takes points (B, T, M), the conditions and times (B,), and returns (B, T, M).
         start: The points at time 0, (B, T, M).
         scans: Whether an exported graph has the steps as a scan, and so the network once.
     """
     if scans:
 
         def follow(point: Tensor, time: Tensor) -> tuple[Tensor, Tensor]:
-            return point + velocity(point, time.expand(len(point))) / n_steps, time.clone()
+            moved = velocity(point, *conditions, time.expand(len(point))).float() / n_steps
+            return point + moved, time.clone()
 
         return scan(follow, start, torch.arange(n_steps) / n_steps)[0]
     point = start
     for step in range(n_steps):
         times = start.new_full((len(start),), step / n_steps)
-        point = point + velocity(point, times) / n_steps
+        point = point + velocity(point, *conditions, times).float() / n_steps
     return point
 
 

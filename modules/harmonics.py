@@ -18,13 +18,8 @@ from torch.nn import functional as F
 
 from modules.layers.basic import Linear
 from modules.mel import MelConfig, mel_band_edges, mel_filter_bank
-from modules.variance.adaptor import (
-    VariancePredictor,
-    average_by_phone,
-    interpolate_unvoiced,
-    join_phones,
-    regulate,
-)
+from modules.variance import adaptor
+from modules.variance.adaptor import regulate
 
 LOWEST_HZ, HIGHEST_HZ = 60.0, 500.0
 _N_PITCHES = 512  # 0.4 % apart
@@ -115,7 +110,7 @@ class F0Residual(nn.Module):
     def __init__(self, hidden: int) -> None:
         super().__init__()
         self.given = Linear(2, hidden)  # of the lines and the positions
-        self.predictor = VariancePredictor(hidden, _FILTERS, _KERNEL, _DROPOUT)
+        self.predictor = adaptor.VariancePredictor(hidden, _FILTERS, _KERNEL, _DROPOUT)
         nn.init.zeros_(self.predictor.linear.weight)
         nn.init.zeros_(self.predictor.linear.bias)
 
@@ -135,8 +130,8 @@ class F0Residual(nn.Module):
 
     def l1_sum(self, frames: Tensor, f0: Tensor, durations: Tensor, mask: Tensor) -> Tensor:
         """Sums the absolute error in semitones over voiced frames; F0 in Hz, (B, T)."""
-        means = average_by_phone(interpolate_unvoiced(f0, mask.sum(dim=1)), durations)
-        lines = join_phones(means, durations, None, mask.shape[1])
+        means = adaptor.average_by_phone(adaptor.interpolate_unvoiced(f0, mask.sum(1)), durations)
+        lines = adaptor.join_phones(means, durations, None, mask.shape[1])
         target = _SEMITONES * (f0.clamp(min=1) / lines.clamp(min=1)).log2()
         error = self(frames, lines, durations, mask).float() - target
         return (error.abs() * (f0 > 0) * mask).sum()

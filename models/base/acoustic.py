@@ -83,10 +83,7 @@ class AcousticTask(Generic[AcousticNetwork]):
         raise NotImplementedError
 
     def with_durations(self, batch: TtsBatch) -> Generator[Update, None, TtsBatch]:
-        """Yields the aligner's update and returns the batch with the durations that it found.
-
-        Without an aligner, returns the batch as it is.
-        """
+        """Yields the update of the aligner, if any, and returns the batch with its durations."""
         if self.aligner is None:
             return batch
         durations, losses = self.aligner.align(batch)

@@ -95,14 +95,12 @@ class BandDiscriminator(SubDiscriminator):
     def __init__(
         self, bands: slice, channels: int, layers: Sequence[Layer], mean: float, std: float
     ) -> None:
-        widths = (2, *[channels] * len(layers))
-        super().__init__(
-            [
-                weight_norm(nn.Conv2d(before, after, size, stride, (size[0] // 2, size[1] // 2)))
-                for before, after, (size, stride) in zip(widths, widths[1:], layers, strict=False)
-            ],
-            weight_norm(nn.Conv2d(channels, 1, 3, padding=1)),
-        )
+        convs, n_inputs = [], 2
+        for size, stride in layers:
+            convs.append(nn.Conv2d(n_inputs, channels, size, stride, (size[0] // 2, size[1] // 2)))
+            n_inputs = channels
+        post = nn.Conv2d(channels, 1, 3, padding=1)
+        super().__init__(map(weight_norm, convs), weight_norm(post))
         self.bands, self.mean, self.std = bands, mean, std
 
     def _view(self, signal: Tensor) -> Tensor:

@@ -91,9 +91,7 @@ class Assets:
         """Reads what `save` wrote."""
         return cls(
             mel=build_complete(MelConfig, read_json(folder / AUDIO), folder / AUDIO),
-            vocabulary=_read_if_exists(
-                folder / VOCABULARY, lambda plain: Vocabulary(_names(plain))
-            ),
+            vocabulary=_read_if_exists(folder / VOCABULARY, lambda p: Vocabulary(_names(p))),
             speakers=_read_if_exists(folder / SPEAKERS, _speakers) or (),
             stats=CorpusStats.read(folder / STATS) if (folder / STATS).exists() else None,
             lexicon=read_text(folder / LEXICON) if (folder / LEXICON).exists() else None,

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 EXAMPLE_LENGTH = 400  # of phones and frames: several windows of Griffin-Lim
-_FACTORS = ("duration", "pitch", "energy")
 
 
 class Graph(NamedTuple):
@@ -54,7 +53,7 @@ def feed_forward_graphs(network: Any) -> Graphs:  # noqa: ANN401  # a network wi
 
     That of a flow has temperature and seed of its noise, (1,) each; steps are the configuration's.
     """
-    factors = tuple(name for name in _FACTORS if name in network.controls)
+    factors = [name for name in ("duration", "pitch", "energy") if name in network.controls]
     arguments = tuple(f"{name}_control" for name in factors)
     phone_ids = torch.ones(1, EXAMPLE_LENGTH, dtype=torch.int64)
     inputs = {"phone_ids": phone_ids, "speaker_id": torch.zeros(1, dtype=torch.int64)}

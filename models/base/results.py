@@ -40,8 +40,6 @@ MAX_LABEL_ROWS = 6  # of more, in speech of minutes, none can be read, and drawi
 MARGIN_IN = (0.75, 0.15)  # left and right of the panels
 PANEL_IN = (2.6, 1.0, 0.8)  # heights: mel, f0, energy
 TITLE_CHARACTERS_PER_IN = 11  # at 9 points
-# times the recording: an untrained or diverged model can give every phone seconds
-_LONGEST_SAMPLE = 3
 
 
 def plot_synthesis(
@@ -166,8 +164,7 @@ def _add_panels(
     figure = Figure(figsize=(width_in, total_in), dpi=100)
     left, right = MARGIN_IN[0] / width_in, 1 - MARGIN_IN[1] / width_in
     figure.text(left, 1 - 0.06 / total_in, title, va="top", fontsize=9, parse_math=False)
-    n_panels = len(heights_in)
-    grid = figure.subplots(n_panels, sharex=True, squeeze=False, height_ratios=heights_in)
+    grid = figure.subplots(len(heights_in), sharex=True, squeeze=False, height_ratios=heights_in)
     figure.subplots_adjust(left, bottom_in / total_in, right, 1 - top_in / total_in)
     figure.subplots_adjust(hspace=gap_in / np.mean(heights_in))
     panels = list(grid[:, 0])
@@ -238,7 +235,8 @@ def synthesis_samples(network: AcousticModel, batch: TtsBatch, assets: Assets) -
 
     Speech of more than three times the length of the recording is cut off there.
     """
-    phones, limits = (batch.phone_ids, batch.phone_lengths), _LONGEST_SAMPLE * batch.mel_lengths
+    phones = batch.phone_ids, batch.phone_lengths
+    limits = 3 * batch.mel_lengths  # an untrained or diverged model can give every phone seconds
     out = network.infer(*phones, speaker_ids=batch.speaker_ids, max_frames=limits)
     device = out.mel.device if out.mel.is_cuda else torch.device("cpu")
     vocoder = GriffinLim(assets.mel).to(device)

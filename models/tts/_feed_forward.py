@@ -136,9 +136,7 @@ class FeedForwardNetwork(nn.Module):
             phones, contours_hat[name] = contour(phones, contours[name], mask, speaker_ids, source)
         frames = regulate(phones, durations, frame_mask.shape[1])  # (B, T, H)
         for name, contour in self._contours("frame"):
-            frames, contours_hat[name] = contour(
-                frames, contours[name], frame_mask, speaker_ids, None
-            )
+            frames, contours_hat[name] = contour(frames, contours[name], frame_mask, speaker_ids)
         voice = interpolate_unvoiced(f0, mel_lengths)  # (B, T)
         residual_l1 = None
         if self.f0_residual is not None:

@@ -102,10 +102,8 @@ class WaveGanTask:
             generated, recorded = wav_hat[item : item + 1, :S], batch.wav[item : item + 1, :S]
             mel_total += (mel_of(generated) - mel_of(recorded)).abs().mean() * T
             stft_total += self._stft.to(wav_hat.device)(generated, recorded).sum()
-        return {
-            "mel_l1": LossTerm(mel_total, "frames"),
-            "stft": MetricTerm(float(stft_total), len(batch.ids)),
-        }
+        stft = MetricTerm(float(stft_total), len(batch.ids))
+        return {"mel_l1": LossTerm(mel_total, "frames"), "stft": stft}
 
     def samples(self, batch: VocoderBatch) -> Iterator[Sample]:
         """Resynthesises the batch."""

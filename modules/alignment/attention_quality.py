@@ -25,13 +25,10 @@ class AttentionQuality(NamedTuple):
     @property
     def fault(self) -> str:
         """What went wrong; empty if nothing did."""
-        faults = []
-        if not self.stopped:
-            faults.append("it does not end")
-        if self.skipped > _SHORT:
-            faults.append(f"{self.skipped} phones in a row are skipped")
-        if self.repeated > _SHORT:
-            faults.append(f"{self.repeated} phones in a row are repeated")
+        faults = [] if self.stopped else ["it does not end"]
+        for count, what in ((self.skipped, "skipped"), (self.repeated, "repeated")):
+            if count > _SHORT:
+                faults.append(f"{count} phones in a row are {what}")
         return ", ".join(faults)
 
     @property

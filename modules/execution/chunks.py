@@ -83,8 +83,8 @@ class Window(NamedTuple):
     context: Context
 
 
-def windows(pieces: Iterable[Tensor], n: int, reach: int) -> Iterator[Window]:
-    """Cuts a signal, pieces (B, C, L) of any length, into windows whose chunks join up to it.
+def windows(pieces: Tensor | Iterable[Tensor], n: int, reach: int) -> Iterator[Window]:
+    """Cuts a signal, (B, C, L) or pieces of any length, into windows whose chunks join up to it.
 
     All chunks have `n` positions but the last, which has from 1 to n + reach: it includes what
     would be computed as its context anyway. Windows have `reach` positions of context where the
@@ -93,7 +93,7 @@ def windows(pieces: Iterable[Tensor], n: int, reach: int) -> Iterator[Window]:
     if n < 1:
         raise ValueError(f"chunk_frames is {n}, expected 1 or more")
     held, start, left = None, 0, 0  # the signal from the next window on; its start and context
-    for piece in pieces:
+    for piece in [pieces] if isinstance(pieces, Tensor) else pieces:
         held = piece if held is None else torch.cat([held, piece], dim=2)
         while held.shape[2] > left + n + reach:
             yield Window(start, held[:, :, : left + n + reach], Context(left, reach))

@@ -41,12 +41,8 @@ def compile_options(*, is_dynamic: bool, has_cuda_graphs: bool) -> dict[str, Any
 
     A dynamic graph is for any size. With CUDA graphs, its kernels are recorded and launched as one.
     """
-    return {
-        "fullgraph": True,
-        "dynamic": is_dynamic,
-        "backend": BACKEND,
-        "mode": "reduce-overhead" if has_cuda_graphs else None,
-    }
+    mode = "reduce-overhead" if has_cuda_graphs else None
+    return {"fullgraph": True, "dynamic": is_dynamic, "backend": BACKEND, "mode": mode}
 
 
 def allow_graphs(n: int) -> None:

@@ -146,9 +146,8 @@ class ConvNeXtBlock(nn.Module):
         self, channels: int, expanded: int, kernel_size: int, *, scale: float, eps: float = 1e-5
     ) -> None:
         super().__init__()
-        self.conv = nn.Conv1d(
-            channels, channels, kernel_size, padding=kernel_size // 2, groups=channels
-        )
+        margin = kernel_size // 2
+        self.conv = nn.Conv1d(channels, channels, kernel_size, padding=margin, groups=channels)
         self.norm = nn.LayerNorm(channels, eps=eps)
         self.up = GeluLinear(channels, expanded, exact=True)
         self.down = Linear(expanded, channels)

@@ -108,8 +108,7 @@ class SpectralNorm(nn.Module):
 
 def spectral_norm(module: Module) -> Module:
     """Applies spectral normalisation to the weight of a layer; returns the layer."""
-    weight = module.get_parameter("weight")
-    register_parametrization(module, "weight", SpectralNorm(weight))
+    register_parametrization(module, "weight", SpectralNorm(module.get_parameter("weight")))
     return module
 
 

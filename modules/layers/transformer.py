@@ -75,9 +75,8 @@ def turned(heads: Tensor, n_channels: int) -> Tensor:
     _, _, T, _ = heads.shape
     waves = sinusoids(T, n_channels, heads.device, "sines_first").to(heads.dtype)
     sines, cosines = waves.chunk(2, dim=1)  # (T, n_channels / 2) each
-    first, second, others = heads.split(
-        [n_channels // 2, n_channels // 2, heads.shape[3] - n_channels], dim=3
-    )
+    half = n_channels // 2
+    first, second, others = heads.split([half, half, heads.shape[3] - n_channels], dim=3)
     turned_first = first * cosines - second * sines
     return torch.cat([turned_first, second * cosines + first * sines, others], dim=3)
 

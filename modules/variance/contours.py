@@ -107,10 +107,9 @@ class ContourControl(NamedTuple):
             per_phone = values.expand_as(durations).unsqueeze(2)  # (B, N, 1)
             return regulate(per_phone, durations, n_frames).squeeze(2)
 
-        return self._replace(
-            given=None if self.given is None else repeat(self.given.float()),
-            factor=repeat(self.factor.float()) if isinstance(self.factor, Tensor) else self.factor,
-        )
+        given = None if self.given is None else repeat(self.given.float())
+        factor = repeat(self.factor.float()) if isinstance(self.factor, Tensor) else self.factor
+        return self._replace(given=given, factor=factor)
 
 
 class Contour(nn.Module):
@@ -152,7 +151,7 @@ class Contour(nn.Module):
         target: Tensor,
         mask: Tensor,
         speaker_ids: Tensor,
-        source: Tensor | None,
+        source: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Predicts the contour, and adds the vectors of the true one (teacher forcing).
 

@@ -17,13 +17,6 @@ from modules.layers.basic import length_mask
 class PitchTransform:
     """Flattens, inverts, amplifies, then shifts a contour f; m is the speaker's mean.
 
-    Args:
-        flatten: m, a monotone.
-        invert: 2 m - f.
-        amplify: m + amplify (f - m); 0 flattens, a negative factor inverts.
-        shift_hz: f + shift_hz.
-        custom: f' of the contour f, (B, L) Hz, and its lengths, (B,); excludes the others.
-
     Raises:
         ValueError: If a number is not finite, or `custom` is given together with another transform.
     """

@@ -13,16 +13,8 @@ from torch import Tensor, nn
 from torch._higher_order_ops.scan import scan
 from torch.nn import functional as F
 
-from modules.waveform.griffin_lim import (
-    AHEAD_FRAMES,
-    CHUNK_FRAMES,
-    LEAST_WEIGHT,
-    MOMENTUM,
-    SMALLEST_MAGNITUDE,
-    MagnitudeVocoder,
-    first_phases,
-    phase_steps,
-)
+from modules.waveform import griffin_lim
+from modules.waveform.griffin_lim import AHEAD_FRAMES, CHUNK_FRAMES, LEAST_WEIGHT, MagnitudeVocoder
 from modules.waveform.inverse_stft import overlapped
 
 _Pair = tuple[Tensor, Tensor]
@@ -84,16 +76,16 @@ class GriffinLimGraph(nn.Module):
 
     def _phases(self, magnitude: Tensor, past: Tensor, begins: Tensor, n_valid: Tensor) -> Tensor:
         """Returns phases by integration, (n_rows, K) float64, as of `integrate_phase`."""
-        log_magnitude = magnitude.clamp(min=SMALLEST_MAGNITUDE).log().double()
+        log_magnitude = magnitude.clamp(min=griffin_lim.SMALLEST_MAGNITUDE).log().double()
         rows = torch.arange(len(magnitude))
         before = (rows - 1).clamp(min=0).maximum(begins.long())
         after = (rows + 1).minimum(n_valid)
         distance = (after - before).clamp(min=1)[:, None]
         slope = (log_magnitude[after] - log_magnitude[before]) / distance
-        peaks, advances, from_lowest = phase_steps(log_magnitude, slope, self.mel)
+        peaks, advances, from_lowest = griffin_lim.phase_steps(log_magnitude, slope, self.mel)
         peaks = peaks[1:]
         offsets = advances.gather(1, peaks) + from_lowest[1:]  # phases = past[peaks] + offsets
-        own = first_phases(log_magnitude[1], from_lowest[1])
+        own = griffin_lim.first_phases(log_magnitude[1], from_lowest[1])
         first = torch.where(begins, own, past[peaks[0]] + offsets[0])  # (K,)
         peaks, offsets = peaks[1:], offsets[1:]
         n_steps = 1  # that each row has made
@@ -127,7 +119,7 @@ class GriffinLimGraph(nn.Module):
         blocks = [wav[block : block + T] for block in range(self.n_blocks)]
         frames = torch.cat(blocks, 1)[:, : self.mel.n_fft] * window
         consistent = self.dft(frames)
-        moved = consistent - MOMENTUM / (1 + MOMENTUM) * previous
+        moved = consistent - griffin_lim.MOMENTUM / (1 + griffin_lim.MOMENTUM) * previous
         real, imaginary = moved.chunk(2, dim=2)
         gain = magnitude * (real * real + imaginary * imaginary).clamp(min=1e-32).rsqrt()
         return (moved * torch.cat([gain, gain], 2), consistent), number.clone()

@@ -116,7 +116,6 @@ def test_losses_and_gradients_are_those_of_the_cpu_in_fp32(model, precision):
     if DEVICE == "cpu" and precision == "fp16":
         pytest.skip("fp16 needs a GPU")
     found, expected = update(model, DEVICE, precision), update(model, "cpu")
-
     assert_close(found, expected, precision)
 
 
@@ -139,7 +138,6 @@ def test_a_resumed_run_ends_with_the_same_bits(model, tmp_path):
     run("halves", 2)
     halves = run("halves", 3, resume=True)
     files = sorted(path.name for path in whole.glob("*.safetensors"))
-
     assert "model.safetensors" in files
     for name in files:
         weights, resumed = load_file(whole / name), load_file(halves / name)

@@ -24,19 +24,27 @@ def set_backend(monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
     torch._dynamo.reset()
 
 
-def step(task: Task[Any], batch: Any) -> dict[str, torch.Tensor]:
-    """Losses, and gradients of the network that each yield updates, by name."""
+def after_backward(
+    task: Task[Any], batch: Any, *, half: bool = False
+) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+    """Losses of a training step, and the gradients of each network by its own update."""
     torch.manual_seed(0)
-    found: dict[str, torch.Tensor] = {}
-    for update in task.training_step(batch):
-        weighted_mean(update.losses, task.counts(batch)).backward()
-        found |= {name: term.total.detach() for name, term in update.losses.items()}
-        for name, weight in task.networks[update.network].named_parameters():
-            if weight.grad is not None:
-                found[f"{update.network}.{name}"] = weight.grad.clone()
+    losses: dict[str, torch.Tensor] = {}
+    gradients: dict[str, torch.Tensor] = {}
+    counts = task.counts(batch)
+    updates = task.training_step(batch)
+    while True:
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=half):
+            update = next(updates, None)
+        if update is None:
+            return losses, gradients
         for network in task.networks.values():
             network.zero_grad()
-    return found
+        weighted_mean(update.losses, counts).backward()
+        losses |= {name: term.total.detach() for name, term in update.losses.items()}
+        for name, weight in task.networks[update.network].named_parameters():
+            if weight.grad is not None:
+                gradients[f"{update.network}.{name}"] = weight.grad.clone()
 
 
 def assert_compiled_as_eager(
@@ -50,14 +58,16 @@ def assert_compiled_as_eager(
         padded: The same, with more padding.
         n_graphs: That are expected, None: some; a second step adds none.
     """
-    expected, task = step(make_task(), batch), make_task()
+    losses, gradients = after_backward(make_task(), batch)
+    expected, task = losses | gradients, make_task()
     compiled = Compilation(task.networks, "buckets", torch.device("cpu"))
     counts = []
     for update in (1, 2):
         with compiled.counting([padded], update):
-            found = step(task, padded)
+            losses, gradients = after_backward(task, padded)
         counts.append(compiled.n_graphs)
     assert counts[0] == counts[1] == (n_graphs or counts[0] or 1)
+    found = losses | gradients
     assert found.keys() == expected.keys()
     for name, value in expected.items():
         error = (found[name] - value).abs().max()

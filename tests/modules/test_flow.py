@@ -17,25 +17,20 @@ def test_a_path_leads_from_the_noise_to_the_target_at_its_velocity():
     assert points.flatten().tolist() == [0.25, 0.75]  # each at its own time
 
 
-@pytest.mark.parametrize("n_steps", [1, 4])
-def test_a_constant_velocity_is_followed_exactly(n_steps):
-    start, velocity = torch.randn(2, 5, 3), torch.randn(2, 5, 3)
-    end = solve(lambda _point, _times: velocity, start, n_steps)
-    torch.testing.assert_close(end, start + velocity)
-
-
-def test_euler_steps_begin_at_time_0_and_approach_the_exponential():
+def test_euler_steps_begin_at_time_0_follow_a_constant_velocity_and_approach_the_exponential():
     asked = []
 
-    def velocity(point: torch.Tensor, times: torch.Tensor) -> torch.Tensor:
+    def growth(point: torch.Tensor, rate: torch.Tensor, times: torch.Tensor) -> torch.Tensor:
         asked.append(times.tolist())
-        return point
+        return rate * point
 
-    end = solve(velocity, torch.ones(1, 1, 1), 4)
+    start, velocity, rate = torch.ones(1, 1, 1), torch.randn(2, 5, 3), torch.ones(1)
+    assert solve(growth, start, (rate,), 4).item() == pytest.approx(1.25**4)
     assert asked == [[0.0], [0.25], [0.5], [0.75]]
-    assert end.item() == pytest.approx(1.25**4)
-    fine = solve(lambda point, _times: point, torch.ones(1, 1, 1), 1000)
-    assert fine.item() == pytest.approx(math.e, rel=1e-3)
+    assert solve(growth, start, (rate,), 1000).item() == pytest.approx(math.e, rel=1e-3)
+    for n_steps in (1, 4):
+        end = solve(lambda _point, constant, _times: constant, start, (velocity,), n_steps)
+        torch.testing.assert_close(end, start + velocity)
 
 
 def test_noise_is_normal_and_independent():

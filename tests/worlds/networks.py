@@ -114,7 +114,7 @@ class Subject:
         n_phones = len(self.assets.required_vocabulary().symbols)
         return random_phones(n_phones, self.mel, len(self.assets.speakers), seed)
 
-    def recordings(self, lengths: Sequence[int] = (24, 24)) -> VocoderBatch:
+    def recordings(self, lengths: Sequence[int] = (14, 14)) -> VocoderBatch:
         """Makes a batch of tones of these lengths in frames."""
         return tones(self.mel, lengths)
 

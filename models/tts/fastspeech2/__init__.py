@@ -82,10 +82,9 @@ class FastSpeech2(FeedForwardNetwork):
             self.energy = convolved_contour(predictor(), energy, *layer)
         else:
             contour = partial(binned_contour, hidden=hidden, n_bins=bins.n_bins)
-            scale = bins.pitch_quantization
-            self.pitch = contour(predictor(), pitch, config.pitch_level, scale)
-            scale = bins.energy_quantization
-            self.energy = contour(predictor(), energy, config.energy_level, scale)
+            self.pitch = contour(predictor(), pitch, config.pitch_level, bins.pitch_quantization)
+            quantization = bins.energy_quantization
+            self.energy = contour(predictor(), energy, config.energy_level, quantization)
         decoder = sizes.n_decoder_layers, sizes.decoder_head, sizes.decoder_dropout
         self.decoder = _stack(config, *decoder)
         self.mel_linear = Linear(hidden, mel.n_mels)

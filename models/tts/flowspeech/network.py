@@ -188,12 +188,8 @@ class FlowSpeech(FeedForwardNetwork):
         velocity_hat = self._velocity(point, frames.mask, condition, times)
         mel_hat = None
         if self.config.lambda_adversarial:
-            start, condition = self.config.temperature * noise, condition.detach()
-
-            def follow(point: Tensor, times: Tensor) -> Tensor:
-                return self._velocity(point, frames.mask, condition, times).float()
-
-            mel_hat = solve(follow, start, self.config.steps)
+            start, conditions = self.config.temperature * noise, (frames.mask, condition.detach())
+            mel_hat = solve(self._velocity, start, conditions, self.config.steps)
         return FlowOutput(velocity_hat, velocity, prior, prosody, mel_hat)
 
     def begin_update(self, step: int) -> None:
@@ -224,15 +220,12 @@ class FlowSpeech(FeedForwardNetwork):
         temperature: float | Tensor | None = None,
     ) -> Tensor:
         """Solves the flow: a mel, (B, M, T), from noise that the phones and the seed choose."""
-        n_frames = frames.mask.shape[1]
-        noise = frame_noise(seeds_of_phones(phone_ids, seed), n_frames, self.n_mels)
+        seeds = seeds_of_phones(phone_ids, seed)
+        noise = frame_noise(seeds, frames.mask.shape[1], self.n_mels)
         start = (self.config.temperature if temperature is None else temperature) * noise
         _, condition = self._conditions(frames)
-
-        def velocity(point: Tensor, times: Tensor) -> Tensor:
-            return self._in_windows(point, frames.mask, condition, times).float()
-
-        scaled = solve(velocity, start, self.config.steps if steps is None else steps)
+        n_steps = self.config.steps if steps is None else steps
+        scaled = solve(self._in_windows, start, (frames.mask, condition), n_steps)
         return finished_mel(scaled * MEL_STD + MEL_MEAN, frames.mask, self.log_floor)
 
     def _conditions(self, frames: Frames) -> tuple[Tensor, Tensor]:

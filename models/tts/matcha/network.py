@@ -162,18 +162,15 @@ class Matcha(nn.Module):
         n_frames = _padded_length(mel_lengths)  # T'
         masks = FrameMasks.of_lengths(mel_lengths, n_frames)
         mean = regulate(phone_mels, durations, n_frames)  # (B, T', M)
-        condition = self._conditions(mean, speaker_ids)
         if noise is None:
             drawn = frame_noise(seeds_of_phones(phone_ids, seed), n_frames, self.n_mels)
         else:
             drawn = _checked_noise(noise, mel_lengths, n_frames, self.n_mels)
         start = (self.config.temperature if temperature is None else temperature) * drawn
-
-        def velocity(point: Tensor, times: Tensor) -> Tensor:
-            return self._velocity(point, *masks, condition, times).float()
-
+        conditions = *masks, self._conditions(mean, speaker_ids)
         n_steps = self.config.steps if steps is None else steps
-        scaled = solve(velocity, start, n_steps, scans=torch.compiler.is_exporting())
+        scans = torch.compiler.is_exporting()
+        scaled = solve(self._velocity, start, conditions, n_steps, scans=scans)
         frame_mask = length_mask(mel_lengths)
         rows = torch.arange(frame_mask.shape[1], device=scaled.device)  # a slice cannot be exported
         mels = torch.stack([scaled, mean]).index_select(2, rows) * self.mel_std + self.mel_mean

@@ -37,16 +37,9 @@ class FrameMasks(NamedTuple):
         """Returns the masks of every second frame."""
         return FrameMasks(*(mask.unflatten(1, (-1, 2))[:, :, 0] for mask in self))
 
-    def scores(self) -> Tensor:
-        """Returns the bias of attention scores, (B, T): the authors add their mask, 1 and 0."""
-        return self.valid.float().masked_fill(~self.read, -torch.inf)
-
 
 class GroupNorm(nn.GroupNorm):
     """Group normalisation over the frames that are read (Wu and He 2018, arXiv:1803.08494)."""
-
-    def __init__(self, channels: int) -> None:
-        super().__init__(GROUPS, channels)
 
     def forward(self, frames: Tensor, read: Tensor) -> Tensor:  # type: ignore[override]
         """Normalises (B, T, C) in float32; frames that are not read become the offset."""
@@ -66,7 +59,7 @@ class ConvBlock(nn.Module):
     def __init__(self, in_channels: int, channels: int) -> None:
         super().__init__()
         self.conv = MaskedConv1d(in_channels, channels, 3)
-        self.norm = GroupNorm(channels)
+        self.norm = GroupNorm(GROUPS, channels)
 
     def forward(self, frames: Tensor, masks: FrameMasks) -> Tensor:
         """Transforms (B, T, C_in), padding 0 -> (B, T, C), padding 0."""
@@ -131,15 +124,15 @@ class Stage(nn.Module):
 
     def __init__(self, config: UNetConfig, in_channels: int, channels: int) -> None:
         super().__init__()
-        time_channels = _TIME_EXPANSION * config.channels[0]
-        self.residual = ResidualBlock(in_channels, channels, time_channels)
+        self.residual = ResidualBlock(in_channels, channels, _TIME_EXPANSION * config.channels[0])
         blocks = (TransformerBlock(config, channels) for _ in range(config.n_blocks))
         self.blocks = nn.ModuleList(blocks)
 
     def forward(self, frames: Tensor, masks: FrameMasks, time: Tensor) -> Tensor:
         """Transforms (B, T, C_in) -> (B, T, C), padding not cleared."""
         frames = self.residual(frames, masks, time)
-        scores = masks.scores()
+        # added to those of attention: the authors add their mask, 1 and 0
+        scores = masks.valid.float().masked_fill(~masks.read, -torch.inf)  # (B, T)
         for block in self.blocks:
             frames = block(frames, scores)
         return frames

@@ -149,14 +149,11 @@ def decode(
         stopped |= going & (outputs[step, :, -1].sigmoid() > gate_threshold)
         if step % per_check == 0 and bool((stopped | (n_taken == limits)).all()):
             break
-    mel = outputs[: step + 1, :, :-1].transpose(0, 1)  # (B, K, r * M)
-    return DecodedFrames(
-        mel.unflatten(2, (weights.config.n_frames_per_step, -1)).flatten(1, 2),
-        alignment[: step + 1].transpose(0, 1),
-        outputs[: step + 1, :, -1].sigmoid().T,
-        n_taken,
-        stopped,
-    )
+    K = step + 1
+    frames = outputs[:K, :, :-1].transpose(0, 1)  # (B, K, r * M)
+    mel = frames.unflatten(2, (weights.config.n_frames_per_step, -1)).flatten(1, 2)
+    gate = outputs[:K, :, -1].sigmoid().T
+    return DecodedFrames(mel, alignment[:K].transpose(0, 1), gate, n_taken, stopped)
 
 
 def _gates(weight: Tensor, lstm: nn.LSTMCell, precision: Precision) -> MatrixProduct:
@@ -164,30 +161,21 @@ def _gates(weight: Tensor, lstm: nn.LSTMCell, precision: Precision) -> MatrixPro
     order = (0, 1, 3, 2)
     weight = torch.cat([weight.detach().chunk(4)[gate] for gate in order])
     bias = torch.cat([(lstm.bias_ih + lstm.bias_hh).detach().chunk(4)[gate] for gate in order])
-    is_packed = precision != "fp32" and weight.device.type == "cpu"
-    if is_packed and "fbgemm" not in torch.backends.quantized.supported_engines:
+    if precision == "fp32":
+        transposed = weight.t().contiguous()  # MKL reads it in 0.8 of the time for a single item
+        return lambda inputs, out: torch.addmm(bias, inputs, transposed, out=out)
+    if weight.device.type != "cpu":
+        if precision == "int8":
+            raise InputError(f"int8 is for CPUs, not for {weight.device}; use fp16 or fp32")
+        half = weight.half()
+        return lambda inputs, out: torch.add(F.linear(inputs.half(), half), bias, out=out)
+    if "fbgemm" not in torch.backends.quantized.supported_engines:
         raise InputError(f"{precision} on a CPU needs one with x86 instructions (AVX2); use fp32")
-    return _PRODUCTS[precision](weight, bias)
-
-
-def _product_fp32(weight: Tensor, bias: Tensor) -> MatrixProduct:
-    transposed = weight.t().contiguous()  # MKL reads it in 0.8 of the time for a single item
-    return lambda inputs, out: torch.addmm(bias, inputs, transposed, out=out)
-
-
-def _product_fp16(weight: Tensor, bias: Tensor) -> MatrixProduct:
-    if weight.device.type == "cpu":
+    if precision == "fp16":
         # FBGEMM multiplies in float32: a twelfth of the error of bfloat16, in less time
         packed = torch.ops.quantized.linear_prepack_fp16(weight, bias)
         kernel = torch.ops.quantized.linear_dynamic_fp16
         return lambda inputs, out: out.copy_(kernel(inputs.contiguous(), packed))
-    half = weight.half()
-    return lambda inputs, out: torch.add(F.linear(inputs.half(), half), bias, out=out)
-
-
-def _product_int8(weight: Tensor, bias: Tensor) -> MatrixProduct:
-    if weight.device.type != "cpu":
-        raise InputError(f"int8 is for CPUs, not for {weight.device}; use fp16 or fp32")
     scales = weight.abs().amax(dim=1).double() / 127
     zeros = torch.zeros(len(weight), dtype=torch.long)
     with warnings.catch_warnings():
@@ -197,10 +185,3 @@ def _product_int8(weight: Tensor, bias: Tensor) -> MatrixProduct:
     # without VNNI, sums of two products of 8 bits are cut to 16: inputs then get 7 bits
     is_cut, kernel = not torch.cpu._is_vnni_supported(), torch.ops.quantized.linear_dynamic
     return lambda inputs, out: out.copy_(kernel(inputs.contiguous(), packed, reduce_range=is_cut))
-
-
-_PRODUCTS: dict[Precision, Callable[[Tensor, Tensor], MatrixProduct]] = {
-    "fp32": _product_fp32,
-    "fp16": _product_fp16,
-    "int8": _product_int8,
-}

@@ -36,7 +36,6 @@ from models.vocoder.hifigan.config import DiscriminatorConfig, HiFiGANConfig
 from models.vocoder.hifigan.generator import HiFiGAN
 from modules.execution.convolutions import StridedConv1d
 from modules.layers.normalisation import spectral_norm
-from modules.mel import MelConfig
 from processors.dataset.batch import VocoderBatch
 
 _SCALE_LAYERS = (  # kernel, stride, groups
@@ -100,8 +99,7 @@ class WaveDiscriminator(nn.Module):
 
     def forward(self, wav: Tensor, recorded: Tensor | None = None) -> list[DiscriminatorOutput]:
         """Gives one output per sub-discriminator of wavs, (B, S); arguments as of these."""
-        outputs = self.mpd(wav, recorded)
-        return outputs + (self.msd(wav, recorded) if self.msd is not None else [])
+        return self.mpd(wav, recorded) + (self.msd(wav, recorded) if self.msd is not None else [])
 
 
 def normalise_weights(network: nn.Module) -> None:
@@ -119,25 +117,16 @@ class HiFiGANTask(WaveGanTask):
 
     config: HiFiGANConfig
 
-    def __init__(
-        self,
-        generator: HiFiGAN,
-        discriminator: WaveDiscriminator | None,
-        config: HiFiGANConfig,
-        mel: MelConfig,
-    ) -> None:
-        # the loss covers everything up to half the sample rate, whatever the input's band
-        whole_band = replace(mel, f_max=mel.sample_rate / 2, padding="hifigan")
-        super().__init__(generator, discriminator, config, mel, whole_band)
-
     @classmethod
     def build(cls, config: Config, assets: Assets) -> "HiFiGANTask":
         """Builds the task of an experiment."""
-        model = cast("HiFiGANConfig", config.model)
+        model, mel = cast("HiFiGANConfig", config.model), assets.mel
         generator = HiFiGAN.build(model, assets)
         normalise_weights(generator)
         discriminator = WaveDiscriminator(model.discriminator) if model.adversarial else None
-        return cls(generator, discriminator, model, assets.mel)
+        # the loss covers everything up to half the sample rate, whatever the input's band
+        whole_band = replace(mel, f_max=mel.sample_rate / 2, padding="hifigan")
+        return cls(generator, discriminator, model, mel, whole_band)
 
     def training_step(self, batch: VocoderBatch) -> Iterator[Update]:
         """Yields the update of the discriminators (eq. 1), then of the generator (eq. 2 to 4)."""

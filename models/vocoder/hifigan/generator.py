@@ -67,8 +67,7 @@ class ResBlock2(nn.Module):
 
 
 def _conv(channels: int, kernel: int, dilation: int) -> nn.Conv1d:
-    margin = dilation * (kernel - 1) // 2
-    return SignalConv1d(channels, channels, kernel, 1, margin, dilation)
+    return SignalConv1d(channels, channels, kernel, 1, dilation * (kernel - 1) // 2, dilation)
 
 
 def _cleared(hidden: Tensor, padding: Padding) -> Tensor:
@@ -82,9 +81,7 @@ def _cleared(hidden: Tensor, padding: Padding) -> Tensor:
 
 def _upsampled(padding: Padding, rate: int) -> Padding:
     """Returns the padding of a signal of `rate` times as many positions."""
-    if isinstance(padding, Tensor):
-        return padding.repeat_interleave(rate, dim=2)
-    return padding * rate
+    return padding.repeat_interleave(rate, dim=2) if isinstance(padding, Tensor) else padding * rate
 
 
 class HiFiGAN(nn.Module):
@@ -169,8 +166,7 @@ class HiFiGAN(nn.Module):
         With fewer, the first chunk comes sooner and more is computed twice. Call `eval()` first.
         """
         chunk_frames = self.chunk_frames if chunk_frames is None else chunk_frames
-        pieces = [mel] if isinstance(mel, Tensor) else mel
-        for _, frames, context in windows(pieces, chunk_frames, self.reach[0]):
+        for _, frames, context in windows(mel, chunk_frames, self.reach[0]):
             is_last = frames.device.type == "cpu" and context.right == 0
             n_missing = -frames.shape[2] % _GRID_FRAMES if is_last else 0
             wav = self._synthesise(F.pad(frames, (0, n_missing)), n_missing, context)

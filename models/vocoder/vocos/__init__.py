@@ -189,9 +189,8 @@ class Vocos(nn.Module):
         self, mel: Tensor | Iterable[Tensor], chunk_frames: int | None = None, *, seed: int = 0
     ) -> Iterator[Tensor]:
         """Computes the same waveform chunk by chunk, for streaming."""
-        pieces = [mel] if isinstance(mel, Tensor) else mel
         n_frames = _CHUNK_FRAMES if chunk_frames is None else chunk_frames
-        for _, signal, context in windows(pieces, n_frames, self.reach):
+        for _, signal, context in windows(mel, n_frames, self.reach):
             yield self._synthesise(signal, None, context).clamp(-1, 1)
 
     def for_inference(self, precision: VocoderPrecision = "fp32") -> "Vocos":

@@ -80,14 +80,12 @@ def waveglow_graphs(network: WaveGlow) -> Graphs:
     M, hop, T = network.mel.n_mels, network.mel.hop_length, EXAMPLE_LENGTH
     inputs = {"mel": torch.zeros(1, M, T), "noise": torch.zeros(1, T, hop)}
     lengths = {"mel": {2: "n_frames"}, "noise": {1: "n_frames"}}
-    module = WaveGlowGraph(network.for_inference())
-    return {"vocoder": Graph(module, inputs, ("wav",), lengths)}
+    return {"vocoder": Graph(WaveGlowGraph(network.for_inference()), inputs, ("wav",), lengths)}
 
 
 def negative_log_likelihood(latent: Latent, sigma: float) -> Tensor:
     """Sums negative log-likelihoods (eq. 3) of samples, in nats, without a constant."""
-    gaussian = latent.z.square().sum() / (2 * sigma**2)
-    return gaussian - latent.log_scales.sum() - latent.log_det.sum()
+    return latent.z.square().sum() / (2 * sigma**2) - latent.log_scales.sum() - latent.log_det.sum()
 
 
 def normalise_weights(network: WaveGlow) -> None:

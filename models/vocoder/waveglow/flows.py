@@ -33,8 +33,7 @@ class Mixing(nn.Module):
     def forward(self, signal: Tensor) -> tuple[Tensor, Tensor]:
         """Mixes (B, C, L); also returns log |det W|."""
         # a determinant that turned negative has a logarithm as well: only its absolute value counts
-        log_det = torch.linalg.slogdet(self.weight).logabsdet
-        return self.weight @ signal, log_det
+        return self.weight @ signal, torch.linalg.slogdet(self.weight).logabsdet
 
     def inverse(self, signal: Tensor) -> Tensor:
         """Undoes `forward`, (B, C, L) -> (B, C, L)."""
@@ -64,10 +63,8 @@ class CouplingNetwork(nn.Module):
             for i in range(layers)
         )
         # residual and skip; the last layer has no residual
-        self.output_convs = nn.ModuleList(
-            SignalConv1d(hidden, hidden if i == layers - 1 else 2 * hidden, 1)
-            for i in range(layers)
-        )
+        sizes = [2 * hidden] * (layers - 1) + [hidden]
+        self.output_convs = nn.ModuleList(SignalConv1d(hidden, size, 1) for size in sizes)
         self.end = nn.Conv1d(hidden, 2 * channels, 1)
         nn.init.zeros_(self.end.weight)
         nn.init.zeros_(cast("Tensor", self.end.bias))

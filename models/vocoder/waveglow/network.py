@@ -82,10 +82,8 @@ class WaveGlow(nn.Module):
         self.groups_per_frame = mel.hop_length // config.groups
         M = mel.n_mels
         self.upsample = nn.ConvTranspose1d(M, M, mel.win_length, stride=mel.hop_length)
-        self.flows = nn.ModuleList(
-            FlowStep(config, config.channels_of(step), M * config.groups)
-            for step in range(config.flows)
-        )
+        channels = map(config.channels_of, range(config.flows))
+        self.flows = nn.ModuleList(FlowStep(config, n, M * config.groups) for n in channels)
         self.denoiser = Denoiser(mel)
         self.register_buffer("hum", None, persistent=False)
         self._dtype = torch.float32  # of the couplings
@@ -169,7 +167,7 @@ class WaveGlow(nn.Module):
             chunk_frames = _GPU_CHUNK_FRAMES if self.upsample.weight.is_cuda else _CHUNK_FRAMES
         removed = self._removed_spectrum()
         margin = 0 if removed is None else _frames(self.mel.n_fft, self.mel)
-        pieces = (piece.float() for piece in ([mel] if isinstance(mel, Tensor) else mel))
+        pieces = mel.float() if isinstance(mel, Tensor) else (piece.float() for piece in mel)
         for window in windows(pieces, chunk_frames, self.reach_frames + margin):
             z = self.noise(seed, window.start - window.context.left, window.signal)
             per_frame = self.groups_per_frame

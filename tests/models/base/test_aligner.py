@@ -94,6 +94,13 @@ def test_every_parameter_gets_a_gradient_and_speakers_differ():
     assert not torch.allclose(first, second)
 
 
+def test_its_sizes_are_those_of_the_voice():
+    assets = Assets(MelConfig(n_mels=20), Vocabulary(("<pad>", "<sil>", "A")))
+    network = JointAligner.build(SMALL, assets)
+    assert network.phone_keys.num_embeddings == 3
+    assert network.speaker_keys is None
+
+
 def test_the_binarization_loss_begins_late_and_rises():
     def config(*numbers: float) -> JointAlignerConfig:
         keys = (f"binarization_{name}" for name in ("weight", "start", "warmup"))
@@ -114,10 +121,3 @@ def test_attention_and_losses_are_float32_under_autocast(trained):
     assert log_attention.dtype == torch.float32
     assert {term.total.dtype for term in losses.values()} == {torch.float32}
     assert ((found - exact).abs() <= 1).float().mean() > 0.9
-
-
-def test_its_sizes_are_those_of_the_voice():
-    assets = Assets(MelConfig(n_mels=20), Vocabulary(("<pad>", "<sil>", "A")))
-    network = JointAligner.build(SMALL, assets)
-    assert network.phone_keys.num_embeddings == 3
-    assert network.speaker_keys is None

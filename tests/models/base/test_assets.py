@@ -26,14 +26,12 @@ def test_assets_come_back_as_they_were(tmp_path):
     names = ("audio", "vocabulary", "speakers", "stats", "trained_phones")
     files = {*(f"{name}.json" for name in names), "lexicon.txt"}
     assert {path.name for path in tmp_path.iterdir()} == files
-
     replace(ASSETS, lexicon=None).save(tmp_path)  # that of an earlier run is removed
     assert Assets.load(tmp_path).lexicon is None
 
 
 def test_a_vocoder_needs_only_a_mel_definition(tmp_path):
     Assets(MelConfig()).save(tmp_path)
-
     assert [path.name for path in tmp_path.iterdir()] == ["audio.json"]
     assert Assets.load(tmp_path) == Assets(MelConfig())
 
@@ -70,7 +68,6 @@ def test_a_mel_definition_from_before_its_scale_has_slaneys(tmp_path):
 def test_a_damaged_file_is_named(tmp_path, name, content):
     ASSETS.save(tmp_path)
     (tmp_path / name).write_text(json.dumps(content))
-
     with pytest.raises(InputError, match=name):
         Assets.load(tmp_path)
 

@@ -17,29 +17,23 @@ def config_of(aligner: str) -> Config:
     return Config("tts", "Mine", ("mine",), {}, "ckpts", model, preprocess=preprocess)
 
 
-def test_a_model_that_needs_durations_refuses_data_without():
-    message = r"Mine needs durations, .* preprocess\.aligner none: choose"
-    with pytest.raises(ValueError, match=message):
-        FASTSPEECH2.check_config(config_of("none"))
-
-
 @pytest.mark.parametrize("aligner", ["none", "learned", "pocketsphinx", "hmm"])
-def test_a_model_that_needs_none_accepts_every_aligner(aligner):
+def test_models_that_need_none_and_vocoders_accept_every_aligner(aligner):
     config = replace(config_of(aligner), model=TACOTRON2.config())
     assert TACOTRON2.check_config(config) is None
     with pytest.raises(ValueError, match="Mine"):
         replace(TACOTRON2, needs_durations=True).check_config(config_of("none"))
+    config = replace(config, task="vocoder", model=HiFiGANConfig())
+    assert find_model("vocoder", "HiFiGAN").check_config(config) is None
 
 
-def test_a_model_that_cannot_learn_durations_is_not_asked_to():
+def test_a_model_that_needs_durations_or_cannot_learn_them_refuses_data_without():
+    message = r"Mine needs durations, .* preprocess\.aligner none: choose"
+    with pytest.raises(ValueError, match=message):
+        FASTSPEECH2.check_config(config_of("none"))
     FASTSPEECH2.check_config(config_of("learned"))
     with pytest.raises(ValueError, match=r"preprocess\.aligner learned: choose another"):
         replace(FASTSPEECH2, aligner=None).check_config(config_of("learned"))
-
-
-def test_aligners_do_not_matter_to_vocoders():
-    config = replace(config_of("none"), task="vocoder", model=HiFiGANConfig())
-    assert find_model("vocoder", "HiFiGAN").check_config(config) is None
 
 
 def output(pitch_level: str, n_frames: int) -> TtsOutput:

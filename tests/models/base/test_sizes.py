@@ -164,10 +164,7 @@ def test_sizes_that_do_not_fit_are_refused(section, keys, message):
 
 
 def test_what_an_encoder_of_the_prosody_needs_is_named():
-    own, other = (
-        PredictorConfig(own_encoder=True),
-        EmbeddingConfig(kind="convolution"),
-    )
+    own, other = PredictorConfig(own_encoder=True), EmbeddingConfig(kind="convolution")
     for keys, message in (
         (
             {"energy_level": "frame"},

@@ -38,15 +38,10 @@ class Spoken(NamedTuple):
 
 def settings(sizes: Sizes) -> dict[str, Any]:
     """ming024's model.yaml."""
-    transformer: dict[str, Any] = {
-        f"{part}_{name}": value
-        for part, n_layers in zip(("encoder", "decoder"), sizes.n_layers, strict=True)
-        for name, value in (
-            *(("layer", n_layers), ("head", sizes.heads)),
-            *(("hidden", sizes.hidden), ("dropout", 0.2)),
-        )
-    }
-    transformer |= {"conv_filter_size": sizes.filter, "conv_kernel_size": [9, 1]}
+    transformer = {"conv_filter_size": sizes.filter, "conv_kernel_size": [9, 1]}
+    for part, n_layers in zip(("encoder", "decoder"), sizes.n_layers, strict=True):
+        transformer |= {f"{part}_layer": n_layers, f"{part}_head": sizes.heads}
+        transformer |= {f"{part}_hidden": sizes.hidden, f"{part}_dropout": 0.2}
     return {
         "transformer": transformer,
         "variance_predictor": {"filter_size": sizes.hidden, "kernel_size": 3, "dropout": 0.5},
@@ -121,9 +116,8 @@ class Block(nn.Module):
 
 def positions(length: int, hidden: int) -> Tensor:
     """Sinusoids, (length, H)."""
-    angles = torch.arange(length)[:, None] / 10000 ** (
-        torch.arange(0, hidden, 2, dtype=torch.float64) / hidden
-    )
+    exponents = torch.arange(0, hidden, 2, dtype=torch.float64) / hidden
+    angles = torch.arange(length)[:, None] / 10000**exponents
     return torch.stack((angles.sin(), angles.cos()), dim=2).flatten(1).float()
 
 
@@ -152,14 +146,10 @@ class Encoder(Transformer):
 class Predictor(nn.Module):
     def __init__(self, hidden: int):
         super().__init__()
-        self.conv_layer = nn.ModuleDict(
-            {
-                "conv1d_1": Conv(hidden, hidden, 3),
-                "layer_norm_1": nn.LayerNorm(hidden),
-                "conv1d_2": Conv(hidden, hidden, 3),
-                "layer_norm_2": nn.LayerNorm(hidden),
-            }
-        )
+        self.conv_layer = nn.ModuleDict()
+        for number in (1, 2):
+            self.conv_layer[f"conv1d_{number}"] = Conv(hidden, hidden, 3)
+            self.conv_layer[f"layer_norm_{number}"] = nn.LayerNorm(hidden)
         self.linear_layer = nn.Linear(hidden, 1)
 
     def forward(self, x: Tensor, padding: Tensor) -> Tensor:
@@ -215,14 +205,11 @@ class PlainFastSpeech2(nn.Module):
         self.decoder = Transformer(sizes, sizes.n_layers[1])
         self.mel_linear = nn.Linear(sizes.hidden, N_MELS)
         channels = (N_MELS, 512, 512, 512, 512, N_MELS)
-        self.postnet = nn.ModuleDict(
-            {
-                "convolutions": nn.ModuleList(
-                    nn.Sequential(Conv(before, after, 5), nn.BatchNorm1d(after))
-                    for before, after in pairwise(channels)
-                )
-            }
-        )
+        layers = [
+            nn.Sequential(Conv(before, after, 5), nn.BatchNorm1d(after))
+            for before, after in pairwise(channels)
+        ]
+        self.postnet = nn.ModuleDict({"convolutions": nn.ModuleList(layers)})
         last = self.variance_adaptor.duration_predictor.linear_layer
         nn.init.zeros_(last.weight)
         nn.init.constant_(last.bias, math.log(frames_per_phone + 1))

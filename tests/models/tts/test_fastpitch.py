@@ -13,16 +13,8 @@ from modules.mel import MelConfig
 from modules.variance.contours import ContourStats
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
-from tests.models.tts.batches import (
-    MEL,
-    N_MELS,
-    N_PHONES,
-    PITCH,
-    TWO_PITCHES,
-    assert_taught,
-    batch_of,
-    losses_of,
-)
+from tests.models.tts import batches
+from tests.models.tts.batches import MEL, N_MELS, N_PHONES, PITCH, batch_of, losses_of
 from tests.worlds.networks import Subject
 
 SIZES = FFTConfig(
@@ -151,6 +143,11 @@ def test_the_durations_that_the_aligner_finds_are_those_that_the_network_learns(
     assert validation["mel"].weight == 1
 
 
+def test_the_taught_mel_is_that_of_training():
+    network, batch = network_of().eval(), batch_of()
+    batches.assert_taught(network, batch, network(*network.inputs_of(batch)).mel_hat)
+
+
 def test_true_prosody_at_inference_gives_the_mel_of_training():
     network, batch = network_of(replace(SMALL, harmonics=True)).eval(), batch_of((6,))
     network.f0_residual = None  # which synthesis adds to lines, and training to nothing
@@ -180,7 +177,7 @@ def test_pitch_and_energy_controls_are_factors_on_hz_and_energy():
 
 
 def test_pitch_transforms_act_on_voiced_phones_of_each_speaker():
-    network = network_of(SMALL, TWO_PITCHES).eval()
+    network = network_of(SMALL, batches.TWO_PITCHES).eval()
     speaker, flat = {"speaker_ids": torch.tensor([1])}, PitchTransform(flatten=True, shift_hz=5)
     plain, voiced = spoken(network, **speaker), torch.tensor([[True, False, True]])
     out = spoken(network, pitch_transform=flat, voiced=voiced, **speaker)
@@ -189,6 +186,12 @@ def test_pitch_transforms_act_on_voiced_phones_of_each_speaker():
     torch.testing.assert_close(out.pitch, expected)
     assert out.durations.equal(plain.durations)
     assert not torch.equal(out.energy, plain.energy)  # it is predicted after the pitch
+
+
+def test_speakers_are_alike_without_their_weight():
+    network = network_of(replace(SMALL, speaker_emb_weight=0.0), batches.TWO_PITCHES).eval()
+    first, second = (spoken(network, speaker_ids=torch.tensor([n])).mel for n in (0, 1))
+    assert torch.equal(first, second)
 
 
 @pytest.mark.parametrize(
@@ -217,18 +220,6 @@ def test_a_voice_without_energy_has_none_and_refuses_controls_that_it_lacks():
     ):
         with pytest.raises(ValueError, match=f"this voice has {message}"):
             spoken(network, **asked)
-
-
-def test_speakers_are_alike_without_their_weight():
-    network = network_of(replace(SMALL, speaker_emb_weight=0.0), TWO_PITCHES).eval()
-    ids, lengths = torch.tensor([[1, 2, 3]] * 2), torch.tensor([3, 3])
-    first, second = network.infer(ids, lengths, speaker_ids=torch.tensor([0, 1])).mel
-    assert torch.equal(first, second)
-
-
-def test_the_taught_mel_is_that_of_training():
-    network, batch = network_of().eval(), batch_of()
-    assert_taught(network, batch, network(*network.inputs_of(batch)).mel_hat)
 
 
 def test_energies_of_different_kinds_are_not_initialised_from_one_another():

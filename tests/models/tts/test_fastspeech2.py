@@ -17,24 +17,16 @@ from modules.variance.adaptor import regulate
 from modules.variance.contours import ContourStats
 from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.statistics import CorpusStats, Stat
-from tests.models.tts.batches import (
-    ENERGY,
-    MEL,
-    N_PHONES,
-    PITCH,
-    TWO_PITCHES,
-    assert_taught,
-    batch_of,
-    losses_of,
-    mean_loss,
-)
+from tests.models.tts import batches
+from tests.models.tts.batches import ENERGY, MEL, N_PHONES, PITCH, batch_of, losses_of, mean_loss
 from tests.worlds.networks import Subject
 from utils.errors import InputError
 
 TWO_ENERGIES = ContourStats(*torch.tensor([[40.0, 50], [20, 25], [0, 0], [120, 140]]))
+PREDICTOR = VariancePredictorConfig(filter_size=16, dropout=0.0)
 SMALL = FastSpeech2Config(
     transformer=TransformerConfig(1, 2, 16, 1, 2, 16, 32, (3, 3), 0.0, 0.0),
-    variance_predictor=VariancePredictorConfig(filter_size=16, dropout=0.0),
+    variance_predictor=PREDICTOR,
     variance_embedding=VarianceEmbeddingConfig(n_bins=16),
     max_seq_len=50,
 )
@@ -49,9 +41,7 @@ VARIANTS = {
         transformer=replace(SMALL.transformer, activation="mish"),
         centred_postnet=True,
     ),
-    "own encoder": replace(
-        SMALL, variance_predictor=replace(SMALL.variance_predictor, own_encoder=True)
-    ),
+    "own encoder": replace(SMALL, variance_predictor=replace(PREDICTOR, own_encoder=True)),
 }
 
 
@@ -94,11 +84,11 @@ def test_losses_are_sums_over_valid_positions():
     (update,) = task.training_step(batch)
     losses = {name: term.total.item() for name, term in update.losses.items()}
     assert losses == pytest.approx(expected, rel=1e-4)
-    units = ("frames", "frames", "phones", "phones", "phones")
-    assert {name: term.per for name, term in update.losses.items()} == dict(
-        zip(expected, units, strict=True)
-    )
+    units = ["frames", "frames", "phones", "phones", "phones"]
+    assert [update.losses[name].per for name in expected] == units
     assert task.counts(batch) == {"frames": int(batch.mel_lengths.sum()), "phones": 17, "items": 3}
+    losses = task_of(network_of(FRAME_LEVEL)).validation_step(batch)
+    assert losses["pitch"].per == losses["energy"].per == "frames"
 
 
 def test_with_an_encoder_of_their_own_predictors_share_no_gradient_with_the_mel():
@@ -112,11 +102,6 @@ def test_with_an_encoder_of_their_own_predictors_share_no_gradient_with_the_mel(
         sum(losses[name].total for name in names).backward()
         trained = [name for name, p in task.network.named_parameters() if p.grad is not None]
         assert {name.startswith(parts) for name in trained} == {is_prosody}
-
-
-def test_frame_level_losses_count_frames():
-    losses = task_of(network_of(FRAME_LEVEL)).validation_step(batch_of())
-    assert losses["pitch"].per == losses["energy"].per == "frames"
 
 
 def test_without_postnet_there_is_one_mel_loss_and_dropout_of_attention_acts_in_training():
@@ -136,8 +121,7 @@ def test_texts_and_audio_longer_than_max_seq_len_work():
     networks = network_of().eval(), network_of(replace(SMALL, max_seq_len=500)).eval()
     given = batch.phone_ids, batch.phone_lengths
     torch.testing.assert_close(*(n.infer(*given, durations=batch.durations).mel for n in networks))
-    network = networks[0]
-    assert torch.isfinite(mean_loss(task_of(network.train()), batch))
+    assert torch.isfinite(mean_loss(task_of(networks[0].train()), batch))
 
 
 @pytest.mark.parametrize(
@@ -178,7 +162,7 @@ def test_pitch_and_energy_controls_are_factors_on_hz_and_energy(config):
 
 @pytest.mark.parametrize("config", [SMALL, FRAME_LEVEL], ids=["phone", "frame"])
 def test_pitch_transforms_act_on_the_whole_contour_around_the_mean_of_the_speaker(config):
-    network = network_of(config, TWO_PITCHES, TWO_ENERGIES).eval()
+    network = network_of(config, batches.TWO_PITCHES, TWO_ENERGIES).eval()
     phones = torch.tensor([[1, 2, 3], [3, 2, 0]]), torch.tensor([3, 2])
     given = {"speaker_ids": torch.tensor([0, 1]), "durations": torch.tensor([[2, 1, 3], [1, 2, 0]])}
     plain = network.infer(*phones, **given)
@@ -249,7 +233,9 @@ def test_true_prosody_at_inference_gives_the_mel_of_training():
 @pytest.mark.parametrize(
     ("name", "level"), [("", "phone"), ("frames", "frame"), ("convolution", "frame")]
 )
-def test_a_voice_takes_its_numbers_from_the_assets_and_statistics_of_its_level(name, level):
+def test_a_voice_takes_its_numbers_from_assets_and_statistics_of_its_level_which_it_needs(
+    name, level
+):
     subject = Subject("fastspeech2", name, 2)
     other = "frame" if level == "phone" else "phone"
     wrong = dict.fromkeys((f"f0_{other}", f"energy_{other}"), Stat(1.0, 1.0, 0.0, 2.0))
@@ -261,12 +247,7 @@ def test_a_voice_takes_its_numbers_from_the_assets_and_statistics_of_its_level(n
     assert network.phone_embedding.num_embeddings == len(subject.assets.vocabulary)
     assert network.mel_linear.out_features == subject.mel.n_mels
     assert network.log_floor == subject.mel.log_floor_value
-
-
-def test_missing_statistics_are_named():
-    subject = Subject("fastspeech2", "", 2)
-    stats = {"speaker-0": subject.assets.stats.speakers["speaker-0"]}
-    assets = replace(subject.assets, stats=CorpusStats(stats))
+    assets = replace(subject.assets, stats=CorpusStats({"speaker-0": stats["speaker-0"]}))
     with pytest.raises(InputError, match=r"statistics of speaker-1: .* run stage 1 again"):
         FastSpeech2.build(subject.config.model, assets)
 
@@ -275,4 +256,4 @@ def test_missing_statistics_are_named():
 def test_the_taught_mel_is_the_last_one_of_training(use_postnet):
     network, batch = network_of(replace(SMALL, use_postnet=use_postnet)).eval(), batch_of()
     output = network(*network.inputs_of(batch))
-    assert_taught(network, batch, output.refined_mel_hat if use_postnet else output.mel_hat)
+    batches.assert_taught(network, batch, output.refined_mel_hat if use_postnet else output.mel_hat)

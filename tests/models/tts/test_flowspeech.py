@@ -109,7 +109,6 @@ def test_noise_of_training_depends_on_update_and_utterance_not_on_the_batch():
 
 def test_times_of_training_are_logit_normal():
     _, times = network_of().draw(torch.arange(1, 4001)[:, None], 1)
-
     assert times.median() == pytest.approx(0.5, abs=0.02)
     # a normal number lies within ln 3 of 0 with a probability of 0.728
     assert times.sub(0.5).abs().lt(0.25).float().mean() == pytest.approx(0.728, abs=0.02)
@@ -156,9 +155,7 @@ def test_pitch_and_energy_can_be_controlled_transformed_and_given():
 ADVERSARIAL = replace(SMALL, lambda_adversarial=0.5, lambda_feature=2.0, adversarial_start=2)
 
 
-def test_discriminators_compare_the_synthesised_mel_with_the_recorded_given_the_mean_mel(
-    monkeypatch,
-):
+def test_discriminators_compare_synthesised_with_recorded_mels_given_the_mean_mel(monkeypatch):
     monkeypatch.setattr("models.tts.flowspeech._SEGMENT_FRAMES", 7)
     network, batch, seen = network_of(ADVERSARIAL).eval(), batch_of(), []
     task = task_of(network)
@@ -180,20 +177,16 @@ def test_discriminators_compare_the_synthesised_mel_with_the_recorded_given_the_
         assert not synthesised[item, :, :, n:].any()
 
 
-def test_with_discriminators_only_the_estimator_learns():
+def test_with_discriminators_only_the_estimator_learns_from_their_start_on_by_their_losses():
     network = network_of(ADVERSARIAL).train()
-    _, update = task_of(network).training_step(batch_of())
-    sum(term.total for term in update.losses.values()).backward()
-    trained = {name for name, part in network.named_parameters() if part.grad is not None}
-    assert trained == {name for name, _ in network.named_parameters() if "estimator" in name}
-
-
-def test_from_their_start_on_the_adversarial_losses_have_the_weights_of_the_config():
-    task = task_of(network_of(ADVERSARIAL))
+    task = task_of(network)
     for step, expected in ((1, [0.0, 0.0]), (2, [0.5, 2.0])):
         task.begin_update(step)
         _, update = task.training_step(batch_of())
         assert [update.losses[key].weight for key in ("gen_adv", "feature_matching")] == expected
+    sum(term.total for term in update.losses.values()).backward()
+    trained = {name for name, part in network.named_parameters() if part.grad is not None}
+    assert trained == {name for name, _ in network.named_parameters() if "estimator" in name}
 
 
 def test_discriminators_and_learned_durations_exclude_each_other(tmp_path):

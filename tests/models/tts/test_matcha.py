@@ -46,7 +46,7 @@ def test_halving_and_doubling_are_convolutions_with_a_stride_of_two():
 
 
 def test_group_normalisation_reads_the_frames_up_to_a_multiple_of_four():
-    norm, frames = GroupNorm(16), torch.randn(2, 12, 16) + 3
+    norm, frames = GroupNorm(8, 16), torch.randn(2, 12, 16) + 3
     nn.init.normal_(norm.weight)
     masks = FrameMasks.of_lengths(torch.tensor([11, 6]), 12)
     normed = norm(frames, masks.read)

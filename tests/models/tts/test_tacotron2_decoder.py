@@ -26,7 +26,6 @@ def test_attention_weighs_by_query_keys_and_location_and_padding_changes_nothing
     kernel, everything = attention.location_kernel(), torch.ones(1, 6, dtype=torch.bool)
     weights = attention(state, attention.key(memory), past, kernel, everything)
     torch.testing.assert_close(weights[0], torch.stack(energies).softmax(dim=0))
-
     past[:, :, 4:] = 0  # weights of padding
     mask = torch.arange(6)[None] < 4
     padded = attention(state, attention.key(memory), past, kernel, mask)

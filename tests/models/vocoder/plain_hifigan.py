@@ -56,12 +56,9 @@ class PlainHiFiGAN(nn.Module):
             margin = (kernel - rate) // 2
             self.ups.append(nn.ConvTranspose1d(channels, channels // 2, kernel, rate, margin))
             channels //= 2
-            for size, dilations in zip(
-                config.resblock_kernel_sizes, config.resblock_dilation_sizes, strict=True
-            ):
-                self.resblocks.append(
-                    PlainBlock(channels, size, dilations, pairs=config.resblock == "1")
-                )
+            blocks = zip(config.resblock_kernel_sizes, config.resblock_dilation_sizes, strict=True)
+            pairs = config.resblock == "1"
+            self.resblocks.extend(PlainBlock(channels, *sizes, pairs) for sizes in blocks)
         self.conv_post = nn.Conv1d(channels, 1, 7, 1, 3)
 
     def forward(self, mel: Tensor) -> Tensor:
@@ -99,11 +96,10 @@ class PlainSubDiscriminator(nn.Module):
         else:
             kernels, strides = (15, 41, 41, 41, 41, 41, 5), (1, 2, 2, 4, 4, 1, 1)
             groups = (1, 4, 16, 16, 16, 16, 1)
+            sizes = zip(pairs, kernels, strides, groups, strict=True)
             layers = [
                 nn.Conv1d(before, after, kernel, stride, kernel // 2, groups=n_groups)
-                for (before, after), kernel, stride, n_groups in zip(
-                    pairs, kernels, strides, groups, strict=True
-                )
+                for (before, after), kernel, stride, n_groups in sizes
             ]
             last = nn.Conv1d(channels[-1], 1, 3, 1, 1)
         self.convs = nn.ModuleList(norm(layer) for layer in layers)
@@ -128,9 +124,7 @@ class PlainDiscriminator(nn.Module):
 
     def __init__(self, config: DiscriminatorConfig):
         super().__init__()
-        by_period = [
-            PlainSubDiscriminator(period, config.period_channels) for period in config.periods
-        ]
+        by_period = [PlainSubDiscriminator(p, config.period_channels) for p in config.periods]
         norms = [spectral_norm, *[weight_norm] * (config.scales - 1)]
         by_scale = [PlainSubDiscriminator(0, config.scale_channels, norm) for norm in norms]
         self.mpd = nn.ModuleDict({"discriminators": nn.ModuleList(by_period)})

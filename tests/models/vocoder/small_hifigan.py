@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import torch
 
+from config.schema import Config
 from config.train import TrainConfig
+from models.base.assets import Assets
 from models.base.task import Task
 from models.training.data import ProcessRank, TrainingData, data_of, make_collator
 from models.training.trainer import Trainer, Updater
-from models.vocoder.hifigan import HiFiGAN, HiFiGANTask, WaveDiscriminator, normalise_weights
+from models.vocoder.hifigan import HiFiGANTask
 from models.vocoder.hifigan.config import DiscriminatorConfig, GeneratorConfig, HiFiGANConfig
-from modules.mel import MelSpectrogram
+from modules.mel import MelConfig, MelSpectrogram
 from processors.audio.frames import from_pcm16, to_pcm16
 from processors.dataset.batch import VocoderBatch
 from processors.dataset.datasets import MelWavDataset, SegmentDataset
@@ -85,21 +87,19 @@ def make_batch(*numbers: int) -> VocoderBatch:
     return VocoderBatch(ids, torch.stack(mels), lengths, torch.stack(wavs))
 
 
-def make_gan(**changes: object) -> HiFiGANTask:
+def make_gan(mel: MelConfig = MEL, **changes: object) -> HiFiGANTask:
     """The same networks each time; `changes` are those of HiFiGANConfig."""
-    config = replace(HiFiGANConfig(generator=GENERATOR, discriminator=DISCRIMINATOR), **changes)
+    model = replace(HiFiGANConfig(generator=GENERATOR, discriminator=DISCRIMINATOR), **changes)
     torch.manual_seed(0)
-    generator = HiFiGAN(config.generator, MEL.n_mels)
-    normalise_weights(generator)
-    discriminator = WaveDiscriminator(config.discriminator)
-    return HiFiGANTask(generator, discriminator if config.adversarial else None, config, MEL)
+    config = Config("vocoder", "HiFiGAN", ("mini",), {}, "ckpts", model)
+    return HiFiGANTask.build(config, Assets(mel))
 
 
 def make_gan_trainer(
     store: MelWavStore, checkpoints: Path, config: TrainConfig, task: HiFiGANTask | None = None
 ) -> Trainer:
-    task = make_gan() if task is None else task
-    return make_trainer(store, checkpoints, config, task, make_segments(store, config))
+    segments = make_segments(store, config)
+    return make_trainer(store, checkpoints, config, task or make_gan(), segments)
 
 
 def write_vocoder_config(root: Path, **train: object) -> Path:

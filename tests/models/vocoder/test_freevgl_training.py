@@ -7,13 +7,8 @@ import pytest
 import torch
 
 from models.checkpoint.folders import latest_checkpoint
-from models.vocoder.freevgl import (
-    FreeVGL,
-    FreeVGLTask,
-    MagnitudeDiscriminator,
-    Spectra,
-    edge_frames,
-)
+from models.vocoder import freevgl
+from models.vocoder.freevgl import FreeVGL, FreeVGLTask, MagnitudeDiscriminator, Spectra
 from models.vocoder.freevgl.config import FreeVGLConfig
 from modules.mel import MelSpectrogram
 from tests.models.training.small_tasks import make_trainer
@@ -46,7 +41,7 @@ def test_discriminators_compare_predicted_with_recorded_magnitudes_given_the_mel
     task.networks["discriminator"].register_forward_pre_hook(lambda _, given: seen.extend(given))
     next(task.training_step(batch))
     recorded, predicted = seen[0].chunk(2)
-    edge = edge_frames(MEL)
+    edge = freevgl.edge_frames(MEL)
     with torch.no_grad():
         expected = MelSpectrogram(MEL).magnitude(batch.wav).log(), task.network(batch.mel)
     for image, log_magnitude in zip((recorded, predicted), expected, strict=True):
@@ -102,7 +97,7 @@ def test_without_discriminators_validation_measures_what_is_trained():
 
 def run(store, folder: Path, resume: bool = False, **changes: object):
     config = gan_config(ema_decay=0.9, valid_steps=2, **changes)
-    task = make_task(adversarial_start=3, gain_db=10.0, blurred=0.5)
+    task = make_task(adversarial_start=3, gain_db=10.0, blurred=0.5, bands=((0.0, 0.3), (0.2, 0.5)))
     trainer = make_trainer(store, folder, config, task, make_segments(store, config))
     if resume:
         trainer.checkpointer.resume(latest_checkpoint(folder))

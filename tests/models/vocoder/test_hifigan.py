@@ -9,23 +9,14 @@ from torch.nn import functional as F
 from config.preprocess import PreprocessConfig
 from models.base.registry import load_config
 from models.training.trainer import weighted_mean
-from models.vocoder.hifigan import (
-    MODEL,
-    HiFiGAN,
-    PeriodDiscriminator,
-    WaveDiscriminator,
-    normalise_weights,
-)
+from models.vocoder import hifigan
+from models.vocoder.hifigan import HiFiGAN, WaveDiscriminator, normalise_weights
 from models.vocoder.hifigan.config import DiscriminatorConfig, HiFiGANConfig
 from modules.layers.normalisation import adapt_weight_norm
 from modules.losses import MultiResolutionStft
 from modules.mel import MelSpectrogram
-from tests.models.vocoder.plain_hifigan import (
-    PlainDiscriminator,
-    PlainHiFiGAN,
-    discriminator_loss,
-    generator_loss,
-)
+from tests.models.vocoder import plain_hifigan
+from tests.models.vocoder.plain_hifigan import PlainDiscriminator, PlainHiFiGAN
 from tests.models.vocoder.small_hifigan import (
     DISCRIMINATOR,
     GENERATOR,
@@ -37,7 +28,6 @@ from tests.models.vocoder.small_hifigan import (
 from utils.errors import InputError
 
 PAIRS = replace(GENERATOR, resblock="1", upsample_rates=(4, 2), upsample_kernel_sizes=(8, 4))
-CPU = torch.device("cpu")
 
 
 @pytest.fixture(params=[GENERATOR, PAIRS], ids=["single", "pairs"])
@@ -69,7 +59,6 @@ def test_the_generator_gives_what_plain_layers_give(generator):
     normalise_weights(plain)
     plain.load_state_dict(generator.state_dict())
     wav = generator(make_mel(2))
-
     assert wav.std() > 1e-3
     assert torch.allclose(wav, plain(make_mel(2)), atol=1e-6)
 
@@ -81,7 +70,6 @@ def test_saving_loading_and_folding_change_nothing(generator):
     loaded.load_state_dict(generator.state_dict())
     names = folded.state_dict().keys()
     folded.load_state_dict(adapt_weight_norm(generator.state_dict(), names))
-
     assert torch.equal(loaded(make_mel()), wav)
     assert torch.equal(folded(make_mel()), wav)
     # normalisation reaches every convolution
@@ -114,8 +102,8 @@ def plain_gradients(task, batch):
         plain.load_state_dict(task.networks[ours].state_dict())
     half = torch.is_autocast_enabled("cpu")
     wav_hat = generator(batch.mel)
-    to_discriminate = discriminator_loss(discriminators, batch.wav, wav_hat)
-    adversarial = generator_loss(discriminators, batch.wav, wav_hat)
+    to_discriminate = plain_hifigan.discriminator_loss(discriminators, batch.wav, wav_hat)
+    adversarial = plain_hifigan.generator_loss(discriminators, batch.wav, wav_hat)
     with torch.autocast("cpu", enabled=False):
         mel_of = MelSpectrogram(replace(MEL, padding="hifigan"))
         mel_loss = F.l1_loss(mel_of(wav_hat.float()), mel_of(batch.wav))
@@ -156,7 +144,6 @@ def test_distances_of_mels_and_stfts_are_those_of_their_modules():
     mel_of = MelSpectrogram(replace(MEL, padding="hifigan"))
     mel = F.l1_loss(mel_of(wav_hat), mel_of(batch.wav))
     stft = MultiResolutionStft()(wav_hat, batch.wav).mean()
-
     assert (found["mel"].weight, found["stft"].weight) == (7.0, 2.5)
     assert found["mel"].total.item() / 2 == pytest.approx(mel.item(), rel=1e-5)
     assert found["stft"].total.item() / 2 == pytest.approx(stft.item(), rel=1e-5)
@@ -165,8 +152,7 @@ def test_distances_of_mels_and_stfts_are_those_of_their_modules():
 def test_the_loss_hears_what_the_input_does_not():
     """Its mel goes up to half the sample rate: above `f_max` there would be no gradient else."""
     narrow = replace(MEL, f_max=1000.0)
-    task, batch = make_gan(), make_batch(0)
-    task = type(task)(task.networks["generator"], None, task.config, narrow)
+    task, batch = make_gan(mel=narrow), make_batch(0)
     times = torch.arange(batch.wav.shape[1]) / MEL.sample_rate
     whistle = 0.1 * torch.sin(2 * torch.pi * 3000 * times)[None]
     for wav, is_heard in ((batch.wav, False), (batch.wav + whistle, True)):
@@ -186,8 +172,8 @@ def test_segments_of_one_analysis_window_train():
 def test_a_frame_of_another_length_than_the_network_makes_is_refused():
     message = r"upsample_rates \[8, 8, 2, 2\] multiply to 256, preprocess.hop_length is 200; "
     with pytest.raises(ValueError, match=message):
-        MODEL.check(HiFiGANConfig(), PreprocessConfig(hop_length=200))
-    MODEL.check(HiFiGANConfig(), PreprocessConfig(hop_length=256))
+        hifigan.MODEL.check(HiFiGANConfig(), PreprocessConfig(hop_length=200))
+    hifigan.MODEL.check(HiFiGANConfig(), PreprocessConfig(hop_length=256))
 
 
 @pytest.mark.parametrize(
@@ -225,7 +211,6 @@ def test_scores_and_distances_are_those_of_plain_layers(networks, n_samples):
     ours, plain = networks
     wav, recorded = noise(n_samples=n_samples), noise(n_samples=n_samples, seed=1)
     found, expected = ours(wav, recorded), zip(plain(wav), plain(recorded), strict=True)
-
     for output, (mine, theirs) in zip(found, expected, strict=True):
         distance = len(wav) * sum(map(F.l1_loss, mine.features, theirs.features))
         assert output.score.numel() == mine.score.numel()
@@ -245,7 +230,6 @@ def test_items_of_a_batch_are_scored_as_if_alone_with_recordings_or_without(netw
         assert torch.equal(alone.score, compared.score)
         assert alone.feature_distance == 0 < compared.feature_distance
     apart = [networks[0](wav[i : i + 1], recorded[i : i + 1]) for i in range(3)]
-
     for output, *alone in zip(together, *apart, strict=True):
         scores = torch.cat([one.score for one in alone])
         distance = sum(one.feature_distance for one in alone)
@@ -266,7 +250,7 @@ def test_distances_move_the_copy_and_not_the_recording_which_is_at_none_from_its
 
 def test_a_score_by_period_hears_every_pth_sample():
     period = 3
-    discriminator = PeriodDiscriminator(period, (4, 4, 4, 4, 4))
+    discriminator = hifigan.PeriodDiscriminator(period, (4, 4, 4, 4, 4))
     wav = noise(1, 300).requires_grad_()
     phases = set()
     for score in discriminator(wav).score[0]:
@@ -274,12 +258,6 @@ def test_a_score_by_period_hears_every_pth_sample():
         heard = gradient[0].nonzero().flatten() % period
         phases.add(tuple(heard.unique().tolist()))
     assert phases == {(0,), (1,), (2,)}
-
-
-def test_scales_may_be_left_out():
-    discriminator = WaveDiscriminator(DiscriminatorConfig((2,), (4, 4, 4, 4, 4), scales=0))
-    assert len(discriminator(noise(), noise())) == 1
-    assert not [name for name in discriminator.state_dict() if name.startswith("msd")]
 
 
 def test_names_and_shapes_are_those_of_the_authors(networks):
@@ -297,3 +275,9 @@ def test_names_and_shapes_are_those_of_the_authors(networks):
     }
     assert expected.items() <= shapes.items()
     assert len(shapes) == 2 * 6 * 3 + 8 * 4 + 8 * 3  # periods, first scale, second scale
+
+
+def test_scales_may_be_left_out():
+    discriminator = WaveDiscriminator(DiscriminatorConfig((2,), (4, 4, 4, 4, 4), scales=0))
+    assert len(discriminator(noise(), noise())) == 1
+    assert not [name for name in discriminator.state_dict() if name.startswith("msd")]

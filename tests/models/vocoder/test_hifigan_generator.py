@@ -75,8 +75,7 @@ def test_less_context_would_be_heard(network, monkeypatch):
 
 
 def test_the_first_piece_comes_before_the_last_is_computed(network, monkeypatch):
-    computed = []
-    synthesise = network._synthesise
+    computed, synthesise = [], network._synthesise
     monkeypatch.setattr(
         network, "_synthesise", lambda *given: computed.append(1) or synthesise(*given)
     )

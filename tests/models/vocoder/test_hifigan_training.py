@@ -13,14 +13,11 @@ from models.base.task import LossTerm
 from models.checkpoint.folders import latest_checkpoint
 from models.training.observing.scoring import eval_mode, validate
 from models.vocoder.hifigan import normalise_weights
+from models.vocoder.hifigan.config import DiscriminatorConfig
 from modules.mel import MelSpectrogram
 from tests.models.training.test_checkpointer import everything
-from tests.models.vocoder.plain_hifigan import (
-    PlainDiscriminator,
-    PlainHiFiGAN,
-    discriminator_loss,
-    generator_loss,
-)
+from tests.models.vocoder import plain_hifigan
+from tests.models.vocoder.plain_hifigan import PlainDiscriminator, PlainHiFiGAN
 from tests.models.vocoder.small_hifigan import (
     DISCRIMINATOR,
     GENERATOR,
@@ -65,12 +62,11 @@ def test_a_step_is_that_of_the_paper():
     discriminators.load_state_dict(task.networks["discriminator"].state_dict())
     updater_of(task, RATE).run([batch])
     wav_hat = plain(batch.mel)
-    descend(discriminator_loss(discriminators, batch.wav, wav_hat), discriminators)
+    descend(plain_hifigan.discriminator_loss(discriminators, batch.wav, wav_hat), discriminators)
     iterate_spectral_norms(discriminators)
     mel_of = MelSpectrogram(replace(MEL, padding="hifigan"))
     mel_loss = F.l1_loss(mel_of(wav_hat), mel_of(batch.wav))
-    descend(generator_loss(discriminators, batch.wav, wav_hat) + 45 * mel_loss, plain)
-
+    descend(plain_hifigan.generator_loss(discriminators, batch.wav, wav_hat) + 45 * mel_loss, plain)
     for network, ours in ((plain, "generator"), (discriminators, "discriminator")):
         start, found = (gan.networks[ours].state_dict() for gan in (make_gan(), task))
         assert largest_difference(found, network.state_dict()) < 1e-5
@@ -97,7 +93,6 @@ def test_the_generator_first_learns_alone_if_asked_to():
     task = make_gan(adversarial=False, lambda_stft=1.0)
     before = tensors_of(task)
     report = updater_of(task, RATE).run([make_batch(0, 1)])
-
     assert list(task.networks) == list(report.norms) == ["generator"]
     assert report.losses.keys() == {"mel", "stft"}
     assert changed(before, tensors_of(task)) == {"generator"}
@@ -119,7 +114,6 @@ def test_a_step_that_is_not_finite_leaves_its_network_whole_and_the_other_learns
     monkeypatch.setattr(f"models.vocoder.hifigan.{step}", not_a_number)
     report = updater_of(task, RATE).run([make_batch(0), make_batch(1)])
     after = tensors_of(task, "named_parameters")
-
     assert report.faults == {skipped: "loss broken"}
     assert changed(before, after) == set(NETWORKS.values()) - {skipped}
     assert all(bool(tensor.isfinite().all()) for tensor in tensors_of(task).values())
@@ -131,7 +125,6 @@ def test_a_broken_recording_leaves_both_networks_whole_and_is_named():
     broken = make_batch(2)
     broken.wav[0, 5] = math.nan
     report = updater.run([make_batch(0), broken])
-
     assert report.faults.keys() == {"generator", "discriminator"}
     assert set(report.utterances) == {"rec-002"}
     assert changed(before, tensors_of(task)) == set()
@@ -167,7 +160,9 @@ def test_both_optimizers_follow_the_schedule(store, tmp_path, monkeypatch):
 
 
 def run(store, folder, resume=False, **changes):
-    trainer = make_gan_trainer(store, folder, gan_config(**changes))
+    # a period and a scale
+    gan = make_gan(discriminator=DiscriminatorConfig((2,), (4,) * 5, 1, (4, *[16] * 6)))
+    trainer = make_gan_trainer(store, folder, gan_config(**changes), gan)
     if resume:
         trainer.checkpointer.resume(latest_checkpoint(folder))
     trainer.fit()
@@ -180,7 +175,6 @@ def test_a_resumed_run_is_bit_equal_in_networks_and_optimizers(store, tmp_path, 
     whole = run(store, tmp_path / "whole", **options)
     run(store, tmp_path / "parts", **(options | {"max_steps": 3}))  # within an epoch
     parts = run(store, tmp_path / "parts", resume=True, **options)
-
     weights, optimizers, *_ = whole
     assert {name.split(".")[0] for name in weights} == {"generator", "discriminator"}
     assert {name.split(".")[0] for name in optimizers} == {"generator", "discriminator"}
@@ -194,7 +188,6 @@ def test_training_brings_the_copies_nearer_to_the_recordings(store, tmp_path):
     before = validate(trainer.run.task, trainer.run.data.valid, CPU)
     trainer.fit()
     after = validate(trainer.run.task, trainer.run.data.valid, CPU)
-
     assert after.loss < 0.8 * before.loss
     assert after.metrics["stft"] < before.metrics["stft"]
 
@@ -210,7 +203,6 @@ def test_validation_measures_each_recording_without_its_padding(store):
             mel_hat = mel_of(task.networks["generator"](mel))
             total += (mel_hat - mel).abs().mean().item() * mel.shape[2]
             n_frames += mel.shape[2]
-
     assert found.losses == {"mel_l1": pytest.approx(total / n_frames, rel=1e-4)}
     assert found.loss == found.losses["mel_l1"]
     assert found.metrics["stft"] > 0

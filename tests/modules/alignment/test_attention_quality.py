@@ -70,8 +70,6 @@ def test_the_quality_of_a_path_is_what_lies_on_it_and_next_to_it():
     expected = PathQuality(focus=3.1 / 4, coverage=3 / 4, diagonality=3.9 / 4)
     assert tuple(found) == pytest.approx(expected)
     assert found.least == pytest.approx(0.75)
-
-
-def test_attention_that_looks_everywhere_has_poor_focus_and_diagonality():
+    # attention that looks everywhere has poor focus and diagonality
     found = path_quality(torch.full((20, 10), 0.1), torch.full((10,), 2))
     assert tuple(found) == pytest.approx((0.1, 1.0, (2 * 0.2 + 8 * 0.3) / 10))

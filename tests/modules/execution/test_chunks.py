@@ -34,7 +34,6 @@ def test_signal_convolutions_and_their_gradients_are_those_of_the_ordinary_layer
     signal = torch.randn(2, layer.in_channels, 23, dtype=dtype)
     if channels_last:
         signal = signal.mT.contiguous().mT
-
     for found, wanted in zip(results(layer, signal), results(plain, signal), strict=True):
         assert found.shape == wanted.shape
         assert torch.allclose(found, wanted, rtol=tolerance, atol=tolerance)
@@ -44,7 +43,6 @@ def test_half_precision_of_signal_convolutions_is_that_of_autocast(layers):
     layer, signal = layers[0], torch.randn(2, layers[0].in_channels, 23)
     with torch.autocast("cpu", torch.bfloat16):
         half = layer(signal)
-
     assert half.dtype == torch.bfloat16
     assert torch.allclose(half.float(), layer(signal), atol=0.05)
 
@@ -74,8 +72,7 @@ def test_insides_of_windows_join_up_to_the_signal(length, n, reach):
     assert torch.equal(torch.cat(parts, 2), signal)
     assert all(part.shape[2] == n for part in parts[:-1])
     assert 1 <= parts[-1].shape[2] <= n + reach
-    assert cut[0].context.left == 0
-    assert cut[-1].context.right == 0
+    assert cut[0].context.left == cut[-1].context.right == 0
 
 
 def test_windows_have_all_the_context_that_there_is():

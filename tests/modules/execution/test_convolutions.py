@@ -29,7 +29,6 @@ def test_strided_convolutions_and_their_gradients_are_those_of_the_ordinary_laye
     )
     plain.load_state_dict(conv.state_dict())
     signal = torch.randn(2, c_in, length, dtype=torch.float64)
-
     for found, wanted in zip(results(conv, signal), results(plain, signal), strict=True):
         assert found.shape == wanted.shape
         assert torch.allclose(found, wanted, rtol=1e-10, atol=1e-10)
@@ -48,7 +47,6 @@ def test_rows_are_convolved_as_columns_are_by_the_ordinary_layer(length):
     conv, plain = (one(6, 8, (5, 1), (3, 1), (2, 0)).double() for one in (RowConv2d, OfColumns))
     plain.load_state_dict(conv.state_dict())
     rows = torch.randn(2, 6, 7, length, dtype=torch.float64)
-
     for found, wanted in zip(results(conv, rows), results(plain, rows), strict=True):
         assert found.shape == wanted.shape
         assert torch.allclose(found, wanted, rtol=1e-10, atol=1e-10)
@@ -61,7 +59,6 @@ def test_only_what_is_asked_for_gets_a_gradient(groups):
     conv(signal).sum().backward()
     assert signal.grad is not None
     assert conv.weight.grad is conv.bias.grad is None
-
     conv.requires_grad_(True)
     conv(signal.detach()).sum().backward()
     assert conv.weight.grad is not None
@@ -75,7 +72,6 @@ def test_half_precision_of_strided_convolutions_is_that_of_autocast(groups):
     whole = results(conv, signal)
     with torch.autocast("cpu", torch.bfloat16):
         half = results(conv, signal)
-
     assert half[0].dtype == torch.bfloat16
     assert [gradient.dtype for gradient in half[1:]] == [torch.float32] * 3
     for found, wanted in zip(half, whole, strict=True):

@@ -3,26 +3,16 @@ import torch
 from torch.nn import functional as F
 
 from modules.execution.prepared import packed
-from modules.layers.basic import (
-    ConvNeXtBlock,
-    Dropout,
-    Linear,
-    MaskedConv1d,
-    clear_padding,
-    convolve,
-    drop,
-    length_mask,
-)
+from modules.layers import basic
+from modules.layers.basic import MaskedConv1d, convolve, drop, length_mask
 
 
 def test_a_mask_is_true_up_to_each_length_and_clears_the_rest():
     assert length_mask(torch.tensor([2, 0, 3])).int().tolist() == [[1, 1, 0], [0, 0, 0], [1, 1, 1]]
-    assert length_mask(torch.tensor([1, 2]), max_length=4).int().tolist() == [
-        [1, 0, 0, 0],
-        [1, 1, 0, 0],
-    ]
+    longer = length_mask(torch.tensor([1, 2]), max_length=4).int()
+    assert longer.tolist() == [[1, 0, 0, 0], [1, 1, 0, 0]]
     mask = torch.tensor([[True, False, True]])
-    assert clear_padding(torch.ones(1, 3, 2), mask).tolist() == [[[1, 1], [0, 0], [1, 1]]]
+    assert basic.clear_padding(torch.ones(1, 3, 2), mask).tolist() == [[[1, 1], [0, 0], [1, 1]]]
 
 
 @pytest.mark.parametrize("kernel_size", [1, 3, 9])
@@ -47,8 +37,7 @@ def test_masked_convolution_does_not_read_padding():
 
 
 def test_linear_is_nn_linear():
-    torch.manual_seed(0)
-    linear, frames = Linear(4, 6), torch.randn(2, 5, 4)
+    linear, frames = basic.Linear(4, 6), torch.randn(2, 5, 4)
     torch.testing.assert_close(linear(frames), F.linear(frames, linear.weight, linear.bias))
 
 
@@ -70,7 +59,7 @@ def test_zeroes_the_share_and_keeps_the_mean(share):
 @pytest.mark.parametrize("shape", [(1,), (3, 5), (2, 3, 4)])
 def test_any_number_of_values_is_dropped_one_by_one(shape):
     torch.manual_seed(0)
-    kept = torch.stack([drop(torch.ones(shape), 0.5) > 0 for _ in range(4000)]).float()
+    kept = torch.stack([drop(torch.ones(shape), 0.5) > 0 for _ in range(1500)]).float()
     assert kept.shape[1:] == shape
     assert (kept.mean(dim=0) - 0.5).abs().max() < 0.05
     correlations = torch.atleast_2d(torch.corrcoef(kept.flatten(1).T))
@@ -87,19 +76,19 @@ def test_gradients_pass_where_values_are_kept():
 
 
 def test_the_global_generator_decides_what_is_dropped_in_training_and_it_may_be_almost_all():
-    state, values, layer = torch.get_rng_state(), torch.randn(100).exp(), Dropout(0.5)
+    state, values, layer = torch.get_rng_state(), torch.randn(100).exp(), basic.Dropout(0.5)
     first = layer(values)
     assert not torch.equal(layer(values), first)
     torch.set_rng_state(state)
-    assert torch.equal(Dropout(0.5)(torch.randn(100).exp()), first)
+    assert torch.equal(basic.Dropout(0.5)(torch.randn(100).exp()), first)
     assert not torch.equal(first, values)
     assert torch.equal(layer.eval()(values), values)
     assert torch.isfinite(drop(torch.ones(1000), 1 - 1e-9)).all()
 
 
-def make_block() -> ConvNeXtBlock:
+def make_block() -> basic.ConvNeXtBlock:
     torch.manual_seed(0)
-    return ConvNeXtBlock(8, 12, 7, scale=0.5, eps=1e-6)
+    return basic.ConvNeXtBlock(8, 12, 7, scale=0.5, eps=1e-6)
 
 
 def test_a_block_computes_the_layers_of_the_paper_also_packed():

@@ -13,25 +13,19 @@ from modules.variance.adaptor import (
 )
 
 
-def test_predictor_ignores_padding():
-    torch.manual_seed(0)
-    predictor, hidden = VariancePredictor(4, 8, 3, dropout=0.0), torch.randn(1, 5, 4)
+def test_a_predictor_has_as_many_convolutions_as_layers_and_ignores_padding():
+    predictor, hidden = VariancePredictor(4, 8, 3, dropout=0.0, n_layers=3), torch.randn(1, 5, 4)
     padded = torch.cat([hidden, torch.full((1, 3, 4), 9.0)], dim=1)
     values = predictor(padded, length_mask(torch.tensor([5]), 8))
     torch.testing.assert_close(values[:, :5], predictor(hidden, torch.ones(1, 5, dtype=torch.bool)))
     assert (values[:, 5:] == 0).all()
-
-
-def test_a_predictor_has_as_many_convolutions_as_layers():
-    predictor = VariancePredictor(4, 8, 3, dropout=0.0, n_layers=3)
     parts = {name.split(".")[0] for name in predictor.state_dict()}
     assert parts == {"linear", *(f"{part}_{n}" for part in ("conv", "norm") for n in (1, 2, 3))}
-    hidden, mask = torch.randn(1, 5, 4), torch.ones(1, 5, dtype=torch.bool)
     expected = hidden
     for n in (1, 2, 3):
         conv, norm = predictor.get_submodule(f"conv_{n}"), predictor.get_submodule(f"norm_{n}")
         expected = norm(conv(expected).relu())
-    torch.testing.assert_close(predictor(hidden, mask), predictor.linear(expected).squeeze(2))
+    torch.testing.assert_close(values[:, :5], predictor.linear(expected).squeeze(2))
 
 
 def test_gaps_are_bridged_by_straight_lines_and_edges_are_held():
@@ -85,6 +79,13 @@ def test_regulator_repeats_each_phone_for_its_duration_up_to_the_longest_item_or
     assert regulate(phones, durations, max_length=3).squeeze().sum(dim=1).tolist() == [2, 3]
 
 
+def test_the_gradient_of_a_phone_is_the_sum_over_its_frames():
+    phones = torch.zeros(1, 3, 1, requires_grad=True)
+    frames = regulate(phones, torch.tensor([[2, 0, 1]]), max_length=5)
+    (frames.squeeze() * torch.tensor([1.0, 10, 100, 1000, 1000])).sum().backward()
+    assert phones.grad.squeeze().tolist() == [11, 0, 100]
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_regulator_gives_what_repeat_interleave_gives_item_by_item(seed):
     generator = torch.Generator().manual_seed(seed)
@@ -95,13 +96,6 @@ def test_regulator_gives_what_repeat_interleave_gives_item_by_item(seed):
         expected = vectors.repeat_interleave(counts, dim=0)
         assert torch.equal(frames[item, : len(expected)], expected)
         assert (frames[item, len(expected) :] == 0).all()
-
-
-def test_the_gradient_of_a_phone_is_the_sum_over_its_frames():
-    phones = torch.zeros(1, 3, 1, requires_grad=True)
-    frames = regulate(phones, torch.tensor([[2, 0, 1]]), max_length=5)
-    (frames.squeeze() * torch.tensor([1.0, 10, 100, 1000, 1000])).sum().backward()
-    assert phones.grad.squeeze().tolist() == [11, 0, 100]
 
 
 NAN = torch.nan  # counts as none

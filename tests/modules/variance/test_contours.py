@@ -3,15 +3,9 @@ import pytest
 import torch
 from torch import nn
 
+from modules.variance import contours
 from modules.variance.adaptor import VariancePredictor
-from modules.variance.contours import (
-    Contour,
-    ContourControl,
-    ContourStats,
-    SpeakerNorm,
-    binned_contour,
-    convolved_contour,
-)
+from modules.variance.contours import Contour, ContourControl, ContourStats, SpeakerNorm
 from modules.variance.pitch_transform import PitchTransform
 
 HZ = ContourStats(*torch.tensor([[200.0], [50], [100], [400]]))
@@ -21,7 +15,7 @@ FIRST = torch.tensor([0])
 def contour(stats: ContourStats = HZ, level="phone", quantization="linear", n_bins=5) -> Contour:
     torch.manual_seed(0)
     predictor = VariancePredictor(4, 4, 3, 0.0)
-    return binned_contour(predictor, stats, level, quantization, hidden=4, n_bins=n_bins)
+    return contours.binned_contour(predictor, stats, level, quantization, hidden=4, n_bins=n_bins)
 
 
 def bins_of(contour: Contour, hz: list[float]) -> list[int]:
@@ -46,9 +40,7 @@ def test_bins_have_equal_width_or_ratio_in_hz_and_open_ends():
     logarithmic = contour(quantization="log", n_bins=4)
     torch.testing.assert_close(logarithmic.edges, torch.tensor([100.0, 200, 400]))
     assert bins_of(logarithmic, [50, 150, 250, 500]) == [0, 1, 2, 3]
-
-
-def test_bins_span_the_ranges_of_all_speakers():
+    # bins span the ranges of all speakers
     stats = ContourStats(*torch.tensor([[100.0, 200], [10, 50], [80, 150], [120, 500]]))
     edges = contour(stats).edges
     assert (float(edges[0]), float(edges[-1])) == pytest.approx((-2, 6))
@@ -95,19 +87,19 @@ def test_factors_act_on_hz_and_per_phone_factors_reach_their_frames():
     assert spoken_values(contour(), durations, 2, factor=1.5) == [[300, 300]]
 
 
+def test_values_that_are_given_replace_the_prediction_and_never_fall_below_zero():
+    given = torch.tensor([[120.0, -3.0]])
+    assert spoken_values(contour(), torch.tensor([[1, 1]]), 2, given=given) == [[120, 0]]
+    per_frame = spoken_values(contour(level="frame"), torch.tensor([[1, 2]]), 3, given=given)
+    assert per_frame == [[120, 0, 0]]
+
+
 @pytest.mark.parametrize("factor", [1.0, torch.ones(1, 500)])
 def test_a_factor_of_one_changes_no_bit_of_the_prediction(factor):
     torch.manual_seed(0)
     predicted = 10 * torch.randn(1, 500)  # below -4 they stand for negative Hz
     mask, norm = torch.ones(1, 500, dtype=torch.bool), contour().norm
     assert ContourControl(factor=factor).apply(predicted, mask, norm, FIRST).equal(predicted)
-
-
-def test_values_that_are_given_replace_the_prediction_and_never_fall_below_zero():
-    given = torch.tensor([[120.0, -3.0]])
-    assert spoken_values(contour(), torch.tensor([[1, 1]]), 2, given=given) == [[120, 0]]
-    per_frame = spoken_values(contour(level="frame"), torch.tensor([[1, 2]]), 3, given=given)
-    assert per_frame == [[120, 0, 0]]
 
 
 def test_transforms_act_on_all_phones_before_the_factor():
@@ -146,7 +138,7 @@ MASK = torch.ones(1, 4, dtype=torch.bool)
 
 def convolved(dropout: float = 0.0) -> Contour:
     torch.manual_seed(0)
-    return convolved_contour(VariancePredictor(6, 8, 3, 0.0), HZ, 6, 3, dropout)
+    return contours.convolved_contour(VariancePredictor(6, 8, 3, 0.0), HZ, 6, 3, dropout)
 
 
 def test_the_target_is_the_mean_of_the_normalised_voiced_frames():

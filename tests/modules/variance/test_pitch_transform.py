@@ -51,7 +51,6 @@ def test_a_custom_transform_excludes_the_others_and_must_give_numbers_of_the_sam
     for other in ({"flatten": True}, {"invert": True}, {"amplify": 2}, {"shift_hz": 1}):
         with pytest.raises(ValueError, match="custom excludes flatten, invert, amplify"):
             PitchTransform(custom=lambda hz, _: hz, **other)
-
     for message, custom in {
         r"gives a tensor of the shape \(2, 3\); expected": lambda hz, _: hz[:, 1:],
         "gives values that are not finite": lambda hz, _: hz.log() * math.inf,

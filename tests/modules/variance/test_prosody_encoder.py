@@ -6,13 +6,9 @@ import pytest
 import torch
 
 from modules.layers.basic import SpeakerEmbedding, length_mask
+from modules.variance import prosody_encoder
 from modules.variance.pitch_transform import PitchTransform
-from modules.variance.prosody_encoder import (
-    MinGRU,
-    ProsodyEncoder,
-    duration_loss_sum,
-    pitch_loss_sum,
-)
+from modules.variance.prosody_encoder import MinGRU, ProsodyEncoder
 from tests.models.tts.batches import N_MELS, batch_of
 from tests.models.tts.test_fastspeech2 import VARIANTS, network_of
 
@@ -34,8 +30,7 @@ def test_energy_is_predicted_from_phones_with_pitch_only_with_bins(name, pitch_i
     first, second = (predict(f0, batch.energy) for f0 in (batch.f0, batch.f0 * 1.5))
     assert not torch.equal(first.mel_hat, second.mel_hat)
     energies = (output.prosody.contours_hat["energy"] for output in (first, second))
-    same = torch.equal(*energies)
-    assert same != pitch_is_read
+    assert torch.equal(*energies) != pitch_is_read
 
 
 # an unvoiced phone has the pitch between its neighbours, or the speaker's mean
@@ -114,7 +109,7 @@ def test_the_loss_of_pitch_counts_voiced_frames_and_one_more_up_to_ten():
     durations = torch.tensor([[2, 5, 20, 0]])
     f0 = torch.tensor([[0.0, 0] + [200.0] * 4 + [0] + [200.0] * 20])
     error = torch.tensor([[1.0, 0.5, 3.0, 9.0]])  # twice Huber's loss: 1, 0.25, 5
-    loss = pitch_loss_sum(error, torch.zeros(1, 4), f0, durations)
+    loss = prosody_encoder.pitch_loss_sum(error, torch.zeros(1, 4), f0, durations)
     assert loss.item() == pytest.approx(1 / 5 * 1 + 5 / 5 * 0.25 + 10 / 5 * 5)
 
 
@@ -124,7 +119,8 @@ def test_the_loss_of_durations_is_least_at_their_mean():
     losses, slopes = [], []
     for mean in (4.0, 5.0):
         frames = torch.tensor(mean, requires_grad=True)
-        losses.append(duration_loss_sum(frames.log1p().expand(1, 4), durations, mask))
+        log_frames = frames.log1p().expand(1, 4)
+        losses.append(prosody_encoder.duration_loss_sum(log_frames, durations, mask))
         slopes += torch.autograd.grad(losses[-1], frames)
     assert slopes[0] < 0
     assert slopes[1].item() == pytest.approx(0, abs=1e-6)
