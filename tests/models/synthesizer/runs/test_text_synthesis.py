@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 import soundfile
 
 from config.preprocess import PreprocessConfig
@@ -377,9 +378,15 @@ def test_a_sentence_is_spoken_again_if_anything_that_it_depends_on_changed(tmp_p
     assert len(synthesis.synthesizer.calls) == 2
 
 
+def in_one_thread(function, *given) -> None:
+    """Calls a function in a fork, which has none of the threads that PyTorch would wait for."""
+    torch.set_num_threads(1)
+    function(*given)
+
+
 def assert_killed(function, *given) -> None:
     """Runs a function in a fork, which dies by SIGKILL: no handler runs, no file is closed."""
-    child = get_context("fork").Process(target=function, args=given)
+    child = get_context("fork").Process(target=in_one_thread, args=(function, *given))
     child.start()
     child.join()
     assert child.exitcode == -signal.SIGKILL
