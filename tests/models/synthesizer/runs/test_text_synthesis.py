@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
 import soundfile
+import torch
 
 from config.preprocess import PreprocessConfig
 from config.schema import InferenceConfig
