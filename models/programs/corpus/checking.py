@@ -9,8 +9,7 @@ import numpy as np
 
 from config.preprocess import PreprocessConfig
 from config.text import text_config
-from models.programs.corpus.clips import RATE, CorpusClip
-from models.programs.corpus.matching import MAX_MISFIT, reason_for
+from models.programs.corpus.matching import MAX_MISFIT, RATE, CorpusClip, reason_for
 from preprocessors.manifest import Utterance
 from processors.alignment import aligner
 from processors.alignment.aligner import AlignmentError
@@ -36,6 +35,7 @@ _SOFT_S, _SONORANT_S, _WEAK_S = (0.06, 0.12), (0.04, 0.07), (0.16, 0.2)
 _SONORANT = frozenset(("M", "N", "NG", "L", "R", "W", "Y", *"mnŋlɹrʁwj"))  # and vowels
 _WEAK = frozenset(("F", "TH", *"fθ"))
 _MOST_CLIPS = 400  # of the training: half an hour of speech
+_MODEL = "aligner.safetensors"
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Checker:
         """Trains a model, unless there is one of these clips; returns whether there is one."""
         if sum(clip.end_s - clip.start_s for clip in clips) < LEAST_S:
             return False
-        path = _model_path(self.folder)
+        path = self.folder / _MODEL
         draws = [derived_seed("corpus", clip.recording, round(clip.start_s)) for clip in clips]
         drawn = [clips[n] for n in np.argsort(draws, kind="stable")[:_MOST_CLIPS]]
         origin = {"clips": [list(clip[:4]) for clip in drawn]}
@@ -72,40 +72,35 @@ class Checker:
     @property
     def has_model(self) -> bool:
         """Whether clips are aligned with their texts."""
-        return _model_path(self.folder).exists()
+        return (self.folder / _MODEL).exists()
 
-    def __call__(self, _key: str, clips: Sequence[CorpusClip]) -> list[CorpusClip]:
+    def __call__(self, key: str, clips: Sequence[CorpusClip]) -> list[CorpusClip]:
         """Returns clips with their misfit and the ends of their speech, and why they do not fit.
 
         Of a clip that does not fit, its parts are checked. Without a model, clips fit by the
         recognised words, which must include those at their edges.
         """
-        return [checked for clip in clips for checked in self._checked(clip)]
-
-    def _checked(self, clip: CorpusClip) -> list[CorpusClip]:
-        if clip.reason:
+        results = list[CorpusClip]()
+        for clip in clips:
             checked = clip
-        elif self.has_model:
-            checked = self.align(clip)
-        elif clip.misfit > MAX_MISFIT or clip.n_unrecognised:
-            checked = clip._replace(reason=reason_for(clip.misfit))
-        else:
-            checked = clip
-        if checked.reason and clip.parts:
-            parts = (CorpusClip(*part) for part in clip.parts)
-            return [checked for part in parts for checked in self._checked(part)]
-        return [checked._replace(parts=())]
+            if not clip.reason and self.has_model:
+                checked = self.align(clip)
+            elif not clip.reason and (clip.misfit > MAX_MISFIT or clip.n_unrecognised):
+                checked = clip._replace(reason=reason_for(clip.misfit))
+            if checked.reason and clip.parts:
+                results += self(key, [CorpusClip(*part) for part in clip.parts])
+            else:
+                results.append(checked._replace(parts=()))
+        return results
 
     def align(self, clip: CorpusClip, can_trim: bool = True) -> CorpusClip:
         """Returns a clip with its misfit and the ends of its speech, or why it does not fit."""
         wav, offset_s = self._wav(clip)
-        utterance = Utterance(
-            "clip", Path(clip.recording), clip.text, clip.recording, self.language
-        )
+        utterance = Utterance("clip", Path(), clip.text, clip.recording, self.language)
         config = PreprocessConfig(sample_rate=RATE, text=text_config(self.language))
         spoken = _frontend(self.language)(clip.text)
         try:
-            alignment = align(config, _model(self.folder), utterance, wav, spoken)
+            alignment = align(config, _load_model(self.folder / _MODEL), utterance, wav, spoken)
             check_coverage(alignment, wav, RATE)
         except AlignmentError as error:
             return clip._replace(reason=str(error).partition(";")[0])
@@ -164,15 +159,9 @@ def _n_noisy(is_loud: np.ndarray) -> int:
     return n_loud if n_loud >= _LEAST_NOISY and is_loud[n_loud:].any() else 0
 
 
-def _model_path(folder: Path) -> Path:
-    return folder / "aligner.safetensors"
-
-
 @cache
 def _frontend(language: str) -> TextFrontend:
     return TextFrontend(text_config(language), language, "skip")
 
 
-@cache
-def _model(folder: Path) -> model.PhoneHmm:
-    return model.load_model(_model_path(folder))
+_load_model = cache(model.load_model)

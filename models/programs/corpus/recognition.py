@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.programs.corpus.clips import (
+from models.programs.corpus.matching import (
     LONGEST_PAUSE_S,
     LONGEST_S,
     MARGIN_S,
@@ -23,9 +23,8 @@ from models.programs.corpus.clips import (
     SHORTEST_S,
     USUAL_S,
     CorpusClip,
-    as_cell,
 )
-from models.programs.corpus.texts import SourceText
+from models.programs.corpus.texts import SourceText, as_cell
 from processors.alignment.pocketsphinx import LEAD_S
 from processors.audio.frames import from_pcm16
 from processors.audio.speech_level import FRAME_S, frame_levels, speech_frames

@@ -1,11 +1,15 @@
 """Makes a corpus of recordings; a run that is interrupted goes on where it ended."""
 
+import csv
+import io
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar, cast
+from urllib.parse import quote
 
 import numpy as np
 import soundfile
@@ -13,9 +17,8 @@ import soxr
 
 from models.programs.corpus import recognition
 from models.programs.corpus.checking import LEAST_S, Checker
-from models.programs.corpus.clips import MARGIN_S, RATE, CorpusClip, write_left_out, write_page
-from models.programs.corpus.filling import Filler, find_gaps, mean_phone_s, with_filled
-from models.programs.corpus.matching import MAX_MISFIT, Matcher
+from models.programs.corpus.filling import Filler, find_gaps, with_filled
+from models.programs.corpus.matching import MARGIN_S, MAX_MISFIT, RATE, CorpusClip, Matcher
 from models.programs.corpus.texts import SourceText
 from preprocessors.audio_folder import recording_id
 from preprocessors.collector import AUDIO_SUFFIXES, UNREADABLE_SUFFIXES
@@ -34,9 +37,24 @@ from utils.parallel import ParallelBackend, run_chunks
 CLIPS = "clips.jsonl"
 RECORD, METADATA = "recordings.json", "metadata.csv"
 LEFT_OUT, REPORT = "left_out.csv", "report.html"
-_UNFINISHED = ".unfinished"
 _PER_CHUNK = 20  # pieces, or clips, that a process takes at a time; progress advances by them
 _BLOCK = 1 << 20  # samples that are read at a time
+_SHOWN = 100  # clips of each list of the page, about ten minutes
+_LONGEST_TEXT = 300  # characters of a text that is left out, which may be a whole chapter
+_HEAD = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; style-src 'unsafe-inline'; media-src 'self' file:">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark; font: 1rem/1.4 system-ui, sans-serif }}
+body {{ max-width: 75rem; margin: 1rem auto; padding: 0 1rem }}
+td {{ padding: .3rem .6rem .3rem 0; vertical-align: top; border-bottom: 1px solid #8884 }}
+audio {{ height: 2rem; width: 18rem }}
+</style>
+<h1>{title}</h1>
+<p>{summary}</p>
+"""
 _log = get_logger(__name__)
 T = TypeVar("T")
 R = TypeVar("R")
@@ -83,7 +101,7 @@ class CorpusWriter:
 
     @property
     def _work(self) -> Path:
-        return self.out / _UNFINISHED
+        return self.out / ".unfinished"
 
     def write(self, recordings: Sequence[Utterance], made_of: Mapping[str, str]) -> None:
         """Writes the corpus; `made_of` is what it depends on, by the names of flags."""
@@ -91,8 +109,7 @@ class CorpusWriter:
             refuse_other_contents(self.out / RECORD, made_of)
             write_json(self.out / RECORD, {"made_of": dict(made_of)})
             if (self.out / REPORT).exists():
-                if self._work.exists():
-                    shutil.rmtree(self._work)
+                shutil.rmtree(self._work, ignore_errors=True)
                 _log.info("%s is complete; nothing is left to do", self.out)
                 return
             self._work.mkdir(exist_ok=True)
@@ -119,30 +136,14 @@ class CorpusWriter:
             lack = f"less than {LEAST_S:g} s of speech fit the text"
             _log.warning("%s: clips are only checked by the recognised words", lack)
         for recording in recordings:
-            if not self._path(recording.id, "done").exists():
-                clips = tables[recording.id]
-                checked: Sequence[CorpusClip]
-                checked = self._in_chunks(checker, clips, lengths[recording.id], bar)
-                source = self.sources.get(recording.id)
-                if source is not None and checker.has_model:
-                    seconds = soundfile.info(recording.audio).duration
-                    checked = self._filled(checker, checked, source, seconds, bar)
-                self._write_clips(recording, checked)
-
-    def _filled(
-        self,
-        checker: Checker,
-        clips: Sequence[CorpusClip],
-        source: SourceText,
-        seconds: float,
-        bar: Progress,
-    ) -> Sequence[CorpusClip]:
-        """Returns clips of a recording, and those between them that were not recognised."""
-        gaps = [*find_gaps(clips, source, seconds)]
-        if not gaps:
-            return clips
-        filler = Filler(checker, mean_phone_s(clips, source))
-        return with_filled(clips, self._in_chunks(filler, gaps, 0, bar))
+            if self._path(recording.id, "done").exists():
+                continue
+            clips = self._in_chunks(checker, tables[recording.id], lengths[recording.id], bar)
+            source = self.sources.get(recording.id)
+            if source is not None and checker.has_model:
+                gaps = [*find_gaps(clips, source, soundfile.info(recording.audio).duration)]
+                clips = with_filled(clips, self._in_chunks(Filler(checker), gaps, 0, bar))
+            self._write_clips(recording, clips)
 
     def _path(self, recording: str, name: str) -> Path:
         return self._work / f"{recording}.{name}.jsonl"
@@ -174,8 +175,7 @@ class CorpusWriter:
         bar: Progress,
     ) -> list[R]:
         """Calls a function with some of the items at a time; returns its results in order."""
-        starts = range(0, len(items), _PER_CHUNK)
-        chunks = {f"{n:08}": items[n : n + _PER_CHUNK] for n in starts}
+        chunks = {f"{n:08}": items[n : n + _PER_CHUNK] for n in range(0, len(items), _PER_CHUNK)}
         results, n_reached = dict[str, list[R]](), 0
         for done in run_chunks(function, chunks, self.n_jobs, self.backend):
             results[done.key] = done.result
@@ -264,3 +264,48 @@ def _sounds(file: soundfile.SoundFile, clips: Sequence[CorpusClip]) -> Iterator[
             n_past = min(max(start - offset, 0), len(buffer))
             buffer, offset = np.concatenate([buffer[n_past:], block]), offset + n_past
         yield buffer[max(start - offset, 0) : end - offset]
+
+
+def write_left_out(path: Path, clips: Sequence[CorpusClip]) -> None:
+    """Writes what is left out, and why, in the order of the recordings."""
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow(["recording", "start_s", "end_s", "reason", "text"])
+    for clip in sorted(clips, key=lambda clip: (clip.recording, clip.start_s)):
+        times = [f"{clip.start_s:.2f}", f"{clip.end_s:.2f}"] if clip.recording else ["", ""]
+        writer.writerow([clip.recording, *times, clip.reason, clip.text[:_LONGEST_TEXT]])
+    write_text(path, table.getvalue())
+
+
+def write_page(
+    path: Path,
+    good: Mapping[str, CorpusClip],
+    left_out: Sequence[CorpusClip],
+    recordings: Mapping[str, Path],
+) -> None:
+    """Writes a page with the clips of the largest misfit, by id, and with what is left out.
+
+    Clips are those in the folder `wavs` next to it; what is left out is in the recordings.
+    """
+    minutes = sum(clip.end_s - clip.start_s for clip in good.values()) / 60
+    worst = sorted(good.items(), key=lambda item: -item[1].misfit)[:_SHOWN]
+    audible = [clip for clip in left_out if clip.recording]
+    longest = sorted(audible, key=lambda clip: clip.start_s - clip.end_s)[:_SHOWN]
+    n_good, n_bad = len(good), len(audible)
+    summary = f"{counted(n_good, 'clips')}, {minutes:.1f} min; {n_bad} stretches left out."
+    parts = [_HEAD.format(title=escape(path.absolute().parent.name), summary=summary)]
+    parts.append(f"<h2>Clips with the largest misfit ({len(worst)} of {n_good})</h2><table>")
+    for id, clip in worst:
+        parts.append(_row(f"wavs/{quote(id)}.wav", f"{id}, misfit {clip.misfit:.0f}", clip))
+    parts.append(f"</table><h2>Left out, the longest ({len(longest)} of {n_bad})</h2><table>")
+    for clip in longest:
+        span = f"{clip.recording}, {clip.start_s:.2f}–{clip.end_s:.2f} s"
+        uri = recordings[clip.recording].absolute().as_uri()
+        parts.append(_row(f"{uri}#t={clip.start_s:.2f},{clip.end_s:.2f}", span, clip))
+    write_text(path, "\n".join([*parts, "</table>", ""]))
+
+
+def _row(url: str, label: str, clip: CorpusClip) -> str:
+    audio = f'<audio controls preload="none" src="{escape(url)}"></audio>'
+    text = f"{escape(clip.text[:_LONGEST_TEXT])}<br><em>{escape(clip.reason)}</em>"
+    return f"<tr><td>{audio}<td>{escape(label)}<td>{text}"
