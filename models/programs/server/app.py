@@ -23,7 +23,6 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
-from starlette.types import ASGIApp
 from starlette.websockets import WebSocket
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
@@ -58,24 +57,6 @@ _HEADERS = {  # of the page
     " script-src 'self' 'unsafe-inline'; connect-src 'self' blob:; img-src data:",
     "X-Frame-Options": "DENY",
 }
-
-
-def build_app(voices: VoiceStore, limits: Limits, wyoming: Address | None = None) -> ASGIApp:
-    """Builds the server, which also speaks the Wyoming protocol at another address if given."""
-    counters = Counters()
-    synthesis = _Synthesis(voices, counters)
-
-    @asynccontextmanager
-    async def lifespan(_api: FastAPI) -> AsyncIterator[None]:
-        async with wyoming_server(wyoming, voices, synthesis.speak, limits, counters):
-            yield
-
-    api = FastAPI(title="Arion", docs_url=None, redoc_url=None, lifespan=lifespan)
-    _add_speech(api, voices, synthesis, limits.patience_s)
-    _add_descriptions(api, voices, counters)
-    for error in (ApiError, InputError, RequestValidationError, HTTPException, Exception):
-        api.add_exception_handler(error, _refused)
-    return Guard(api, limits, counters)
 
 
 def _add_speech(
@@ -164,13 +145,11 @@ class _Synthesis:
     """
 
     def __init__(self, voices: VoiceStore, counters: Counters) -> None:
-        self._voices = voices
-        self._counters = counters
+        self._voices, self._counters = voices, counters
         self._lock = Lock()  # of the counters
-        n_threads = 1 if torch.cuda.is_available() else 2
-        self._threads = ThreadPoolExecutor(n_threads, "synthesis")
+        self._threads = ThreadPoolExecutor(1 if torch.cuda.is_available() else 2, "synthesis")
 
-    async def speak(self, request: SpeechRequest, *, pause: bool = False) -> AsyncIterator[bytes]:
+    async def speak(self, request: SpeechRequest, pause: bool = False) -> AsyncIterator[bytes]:
         """Yields the body of the response."""
         # held to the end of the request: what still speaks counts as memory
         voice = await self.in_thread(self._voices.get, request.voice)
@@ -280,9 +259,22 @@ class _WebSockets(WebSocketsSansIOProtocol):
 def server_config(
     voices: VoiceStore, limits: Limits, host: str, port: int, wyoming: Address | None = None
 ) -> uvicorn.Config:
-    """Returns the configuration of uvicorn."""
+    """Builds the server, which also speaks the Wyoming protocol at another address if given."""
+    counters = Counters()
+    synthesis = _Synthesis(voices, counters)
+
+    @asynccontextmanager
+    async def lifespan(_api: FastAPI) -> AsyncIterator[None]:
+        async with wyoming_server(wyoming, voices, synthesis.speak, limits, counters):
+            yield
+
+    api = FastAPI(title="Arion", docs_url=None, redoc_url=None, lifespan=lifespan)
+    _add_speech(api, voices, synthesis, limits.patience_s)
+    _add_descriptions(api, voices, counters)
+    for error in (ApiError, InputError, RequestValidationError, HTTPException, Exception):
+        api.add_exception_handler(error, _refused)
     return uvicorn.Config(
-        build_app(voices, limits, wyoming),
+        Guard(api, limits, counters),
         host,
         port,
         http=protocol_with_patience(limits.patience_s),

@@ -33,6 +33,7 @@ _OPEN_PATHS = ("/", "/speech.js", "/health")  # without a token
 _RETRY_AFTER_S = 2
 _SWITCHED = 101  # to a WebSocket
 CLIENT_LEFT = 499  # the status that nginx logs; it is not sent
+_TIMED_OUT = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
 class ApiError(Exception):
@@ -42,8 +43,7 @@ class ApiError(Exception):
         self, status: int, message: str, *, param: str | None = None, headers: Headers = None
     ) -> None:
         super().__init__(message)
-        self.status = status
-        self._headers = headers
+        self.status, self._headers = status, headers
         kind = "server_error" if status >= 500 else "invalid_request_error"
         self._error = {"message": message, "type": kind, "param": param, "code": None}
 
@@ -112,8 +112,7 @@ def explained(faults: list[Any], body: object) -> ApiError:
         error = json.JSONDecodeError(fault["ctx"]["error"], str(body), fault["loc"][-1])
         return ApiError(400, f"the body is not JSON: {error}")
     names = [part[:40] for part in fault["loc"][1:] if isinstance(part, str)]  # lexicon, its word
-    name = next(iter(names), None)
-    value = fault.get("input")
+    name, value = next(iter(names), None), fault.get("input")
     shown = f"; found {str(value)[:80]!r}" if isinstance(value, str | int | float) else ""
     if fault["type"] == "string_too_long":
         shown = f"; found {len(str(value))}"
@@ -176,9 +175,7 @@ class Guard:
     """
 
     def __init__(self, app: ASGIApp, limits: Limits, counters: Counters) -> None:
-        self._app = app
-        self._limits = limits
-        self._counters = counters
+        self._app, self._limits, self._counters = app, limits, counters
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves a request, or the messages of a WebSocket."""
@@ -209,8 +206,7 @@ class Guard:
             status = CLIENT_LEFT
         finally:
             self._counters.requests[status] += 1
-            took_s = time.monotonic() - start
-            line = (scope.get("method", "WS"), scope["path"], status, took_s)
+            line = (scope.get("method", "WS"), scope["path"], status, time.monotonic() - start)
             get_logger(__name__).info("%s %r %d, %.2f s", *line)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -239,7 +235,6 @@ class Guard:
             raise ApiError(403, "pages of other sites are not served")
 
     async def _body(self, receive: Receive) -> bytes:
-        """Returns the whole body."""
         body, limits, has_more = bytearray(), self._limits, True
         try:
             with anyio.fail_after(limits.patience_s):
@@ -309,10 +304,7 @@ def protocol_with_patience(patience_s: float) -> type[H11Protocol]:
             super().connection_lost(exc)
 
         def _give_up(self) -> None:
-            answer = (
-                b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-            )
-            self.transport.write(answer)
+            self.transport.write(_TIMED_OUT)
             self.transport.close()
 
     return PatientProtocol

@@ -6,10 +6,10 @@ Assistant asks for speech over TCP; a text may also come whole.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import anyio
 from starlette.websockets import WebSocket
@@ -39,19 +39,14 @@ from utils.logging import get_logger
 _FIRST = '{"type": "session.config", "voice": "..."} first'
 _EXPECTED = '{"type": "input.text", "text": "..."} or {"type": "input.done"}'
 Address = tuple[str, int]  # host and port
+# speaks a request, after a pause between sentences or without; yields sound in its format
+Speak = Callable[[SpeechRequest, bool], AsyncIterator[bytes]]
 _SOUND: dict[str, Any] = {"rate": FORMATS["pcm"].rates[0], "width": 2, "channels": 1}
 _ORIGIN: dict[str, Any] = {
     "attribution": Attribution("Arion", ""),
     "installed": True,
     "version": __version__,
 }
-
-
-class Speak(Protocol):
-    """Speaks a request, after a pause between sentences or without."""
-
-    def __call__(self, request: SpeechRequest, *, pause: bool = False) -> AsyncIterator[bytes]:
-        """Yields the sound in the format of the request."""
 
 
 class SessionConfig(SpeechRequest):
@@ -72,8 +67,7 @@ class StreamedText:
     """The sentences of a text in parts, which may be as long as that of a request."""
 
     def __init__(self) -> None:
-        self._stream = SentenceStream()
-        self._n_characters = 0
+        self._stream, self._n_characters = SentenceStream(), 0
 
     def add(self, text: str | None) -> list[str]:
         """Returns the sentences that a part of the text, or its end (None), completes."""
@@ -109,7 +103,7 @@ async def speak_stream(
             about = {"sentence_index": n_sentences, "sentence_text": sentence}
             start = {"type": "audio.start", **about, "format": config.response_format}
             await socket.send_json({**start, "sample_rate": rate})
-            sound = speak(request.model_copy(update={"input": sentence}), pause=n_sentences > 0)
+            sound = speak(request.model_copy(update={"input": sentence}), n_sentences > 0)
             n_bytes = 0
             async for frame in sound if config.stream_audio else _in_one(sound):
                 await socket.send_bytes(frame)
@@ -251,7 +245,7 @@ class _Handler(AsyncEventHandler):
         fields |= {"model": "arion", "response_format": "pcm"}
         request = self._voices.resolved(validated(SpeechRequest, fields))
         with self._counters.place(self._limits):
-            sound = self._speak(request, pause=pause)
+            sound = self._speak(request, pause)
             part = await anext(sound, None)  # wrong texts are refused before the sound begins
             await self._send(AudioStart(**_SOUND))
             while part is not None:

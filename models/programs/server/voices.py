@@ -148,11 +148,9 @@ class VoiceStore:
 
 
 def named_references(words: Sequence[str]) -> dict[str, str | Path]:
-    """Reads the voices of a command line.
+    """Reads words of a command line, NAME=VOICE or VOICE; without words, all installed voices.
 
-    Args:
-        words: NAME=VOICE, or VOICE: an installed voice, an experiment, a folder of experiments, or
-            a name on the Hub. None: all installed ones.
+    VOICE is an installed voice, an experiment, a folder of experiments, or a name on the Hub.
     """
     named: list[tuple[str, str | Path]] = []
     for word in words:

@@ -20,13 +20,9 @@ FORMATS = ("wav", "mp3", "opus", "flac", "pcm")
 
 @pytest.fixture
 def process(folders):
-    process = subprocess.Popen(
-        [sys.executable, "-m", "bins.arion", "serve", str(folders["tiny"]), "--port", "0"],
-        cwd=ROOT,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    words = sys.executable, "-m", "bins.arion", "serve", str(folders["tiny"]), "--port", "0"
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(words, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
     yield process
     process.kill()
 
@@ -53,11 +49,9 @@ def test_100_parallel_and_1000_serial_requests_are_whole_and_leave_memory_as_it_
     }
 
     def is_whole(case):
-        text, format = case
-        sound = client.audio.speech.create(
-            model="tts-1", voice="tiny", input=text, response_format=format
-        ).content
-        return sound == expected[case]
+        request = dict(zip(("input", "response_format"), case, strict=True))
+        speech = client.audio.speech.create(model="tts-1", voice="tiny", **request)
+        return speech.content == expected[case]
 
     with ThreadPoolExecutor(100) as pool:
         assert all(pool.map(is_whole, cases * 4))

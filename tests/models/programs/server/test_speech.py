@@ -32,10 +32,8 @@ def bytes_of(voice, text=TEXT, format="wav", **settings):
 
 
 def speak(server, text=TEXT, voice="tiny", format="wav", **fields):
-    response = server.client().audio.speech.create(
-        model="tts-1", voice=voice, input=text, response_format=format, **fields
-    )
-    return response.content
+    request = {"model": "tts-1", "voice": voice, "input": text, "response_format": format}
+    return server.client().audio.speech.create(**request, **fields).content
 
 
 def events_of(server, text, format="pcm", **fields):
@@ -79,10 +77,8 @@ def test_responses_say_in_a_header_and_in_the_sound_that_their_speech_is_synthet
 def test_the_fields_of_prosody_are_the_controls(server, voice):
     factors = {"pitch_control": 1.2, "energy_control": 0.8}
     expected = bytes_of(voice, duration_control=1 / 1.25, **factors, seed=7)
-    assert (
-        speak(server, speed=1.25, extra_body={"pitch": 1.2, "energy": 0.8, "seed": 7}) == expected
-    )
-    assert expected != bytes_of(voice)
+    extra = {"pitch": 1.2, "energy": 0.8, "seed": 7}
+    assert speak(server, speed=1.25, extra_body=extra) == expected != bytes_of(voice)
 
 
 def test_steps_and_temperature_are_those_of_a_voice_with_a_flow(server, tmp_path):
@@ -273,14 +269,6 @@ def test_wrong_requests_are_refused_in_the_shape_of_openai(server, fields, messa
     assert caught.value.type == "invalid_request_error"
 
 
-def test_text_that_is_no_unicode_is_refused(server):
-    for field in ("voice", "input", "speaker"):
-        body = json.dumps({"model": "tts-1", "voice": "tiny", "input": TEXT} | {field: "x\ud800"})
-        headers = {"Content-Type": "application/json"}
-        status, text = server.request("POST", "/v1/audio/speech", body, **headers)
-        assert (status, set(json.loads(text))) == (400, {"error"})
-
-
 def test_models_voices_health_and_metrics(server):
     assert "tts-1" in [model.id for model in server.client().models.list()]
     rows = json.loads(server.request("GET", "/v1/audio/voices")[1])["data"]
@@ -289,10 +277,9 @@ def test_models_voices_health_and_metrics(server):
     three = {"three": None} | {f"three/{name}": name for name in ("anna", "bert", "carl")}
     assert {id: row["speaker"] for id, row in voices.items()} == {"tiny": "one"} | three | two
     assert voices["three"]["speakers"] == ["anna", "bert", "carl"]
-    assert voices["three/carl"]["speakers"] == ["carl"]
-    assert voices["three/carl"]["languages"] == ["en-gb"]
-    assert voices["three/carl"]["sample_rate"] == RATE
-    assert voices["three/carl"]["licence"] == voices["tiny"]["licence"] == "unknown"
+    carl = {"speakers": ["carl"], "languages": ["en-gb"], "sample_rate": RATE}
+    assert voices["three/carl"].items() >= (carl | {"licence": "unknown"}).items()
+    assert voices["tiny"]["licence"] == "unknown"
     assert server.request("GET", "/health") == (200, '{"status":"ok"}')
     before = server.metric("arion_sound_seconds_total")
     samples = np.frombuffer(speak(server, format="pcm"), dtype="<i2")
