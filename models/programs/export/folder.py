@@ -32,12 +32,10 @@ from processors.text.letter_network import PATH, bundled_network
 from utils.errors import InputError
 from utils.files import new_folder, write_json
 
-_RUNNER = [Path(__file__).with_name(name) for name in ("speak.py", "attention.py")]
 _ROOT = Path(__file__).parents[3]
 _PACKAGE = "frontend"
 _OWN_IMPORT = re.compile(r"^(\s*from )(?=(?:config|processors|utils)\b)", re.MULTILINE)
 ONE_PASS = ("acoustic", "vocoder")  # names of graphs
-_WEB_FILES = Path(__file__).with_name("web")
 # in place of the file that needs NumPy; worker.js defines the module
 _LETTER_NETWORK = "from browser import phones_of\n\nLetterNetwork = object\n"
 # of each package, by its name and version: the files that are needed
@@ -97,16 +95,12 @@ def open_voice(reference: str | Path, vocoder: str | Path | None = None) -> Expo
 
 
 def export_voice(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp32") -> None:
-    """Writes the folder `target`, completely or not at all.
-
-    Raises:
-        InputError: If `target` is not empty.
-    """
+    """Writes the folder `target`, completely or not at all; an InputError if it is not empty."""
     with new_folder(target) as folder:
         write_networks(voice, folder, weight_type)
         write_frontend(voice.model.config, voice.model.assets, folder)
-        for path in _RUNNER:
-            shutil.copyfile(path, folder / path.name)
+        for name in ("speak.py", "attention.py"):
+            shutil.copyfile(Path(__file__).with_name(name), folder / name)
 
 
 def check_one_pass(voice: ExportedVoice) -> None:
@@ -222,7 +216,7 @@ def export_web(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp
         weights, choices = bundled_network()  # apart from the front end, in 32 bits
         content = save(weights, {"phones": ",".join(" ".join(choice) for choice in choices)})
         (folder / "letter_to_sound.safetensors").write_bytes(content)
-        for path in _WEB_FILES.iterdir():
+        for path in Path(__file__).with_name("web").iterdir():
             shutil.copyfile(path, folder / path.name)
         shutil.copyfile(PAGE, folder / "index.html")
         shutil.copy(CMUDICT_PATH.with_suffix(".LICENSE"), folder)

@@ -3,8 +3,7 @@
 import logging
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from typing import Any, Literal
 
 import numpy as np
@@ -20,13 +19,10 @@ from models.checkpoint.tensors import LEAST_IN_8_BITS
 from utils.errors import InputError
 from utils.logging import get_logger
 
-_OPSET = 20
 _LONGEST = 2**20  # positions: more than any text has
 op: Any = opset20  # it takes tensors and constants; its types only tensors
-_INT64 = 7
 _QUARTER_TURN = numpy_helper.from_array(np.array(np.pi / 2))  # in 64 bits
 WeightType = Literal["fp32", "fp16", "int8"]
-_MAX_INT8 = 127
 
 
 def to_onnx(graph: Graph, weight_type: WeightType = "fp32") -> onnx.ModelProto:
@@ -38,11 +34,11 @@ def to_onnx(graph: Graph, weight_type: WeightType = "fp32") -> onnx.ModelProto:
     get_logger(__name__).info(message, ", ".join(graph.outputs))
     names = sorted({name for lengths in graph.lengths.values() for name in lengths.values()})
     sizes = {name: torch.export.Dim(name, min=1, max=_LONGEST) for name in names}
-    shapes = [
-        {dim: sizes[length] for dim, length in graph.lengths.get(name, {}).items()}
-        for name in graph.inputs
-    ]
-    with _quiet(), torch.no_grad():
+    lengths = (graph.lengths.get(name, {}) for name in graph.inputs)  # by dimension
+    shapes = [{dim: sizes[name] for dim, name in dims.items()} for dims in lengths]
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # warnings of packages it does not need
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")
         exported = torch.export.export(
             _OfList(graph.module),
             ([*graph.inputs.values()],),
@@ -53,7 +49,7 @@ def to_onnx(graph: Graph, weight_type: WeightType = "fp32") -> onnx.ModelProto:
         program: Any = torch.onnx.export(
             exported,
             dynamo=True,
-            opset_version=_OPSET,
+            opset_version=20,
             input_names=[*graph.inputs],
             output_names=[*graph.outputs],
             custom_translation_table=_TRANSLATIONS,
@@ -89,14 +85,10 @@ def _name_lengths(made: onnx.GraphProto, graph: Graph) -> None:
         for tensor in (*made.input, *made.output)
         for dim, name in graph.lengths.get(tensor.name, {}).items()
     }
-
-    def named(match: re.Match[str]) -> str:
-        return names.get(match[0], match[0])
-
     for tensor in (*made.input, *made.output, *made.value_info):
         for size in tensor.type.tensor_type.shape.dim:
             if size.dim_param:  # such as "256*s65"
-                size.dim_param = re.sub(r"\w+", named, size.dim_param)
+                size.dim_param = re.sub(r"\w+", lambda m: names.get(m[0], m[0]), size.dim_param)
 
 
 def _expand(made: onnx.GraphProto, name: str, like: str) -> None:
@@ -124,25 +116,11 @@ class _OfList(nn.Module):
         return outputs
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Silences the exporter, which warns of packages that it does not need."""
-    log = logging.getLogger("torch.onnx")
-    level = log.level
-    log.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        log.setLevel(level)
-
-
 def _searchsorted(edges: Any, values: Any, right: bool = False, **_unused: object) -> Any:  # noqa: ANN401
     """Counts the edges below each value, in all pairs: there are few edges."""
     is_below = op.LessOrEqual if right else op.Less
     below = is_below(op.Unsqueeze(edges, [-2]), op.Unsqueeze(values, [-1]))
-    return op.ReduceSum(op.Cast(below, to=_INT64), [-1], keepdims=0)
+    return op.ReduceSum(op.Cast(below, to=TensorProto.INT64), [-1], keepdims=0)
 
 
 def _bucketize(values: Any, edges: Any, right: bool = False, **_unused: object) -> Any:  # noqa: ANN401
@@ -187,7 +165,7 @@ def _shrink_weights(
             axis = 1 if "ConvTranspose" in users else 0  # output channels, rows of an embedding
             others = tuple(dim for dim in range(values.ndim) if dim != axis)
             largest = np.abs(values).max(axis=others, keepdims=True)
-            scale = np.where(largest > 0, largest / _MAX_INT8, 1).astype(np.float32)
+            scale = np.where(largest > 0, largest / 127, 1).astype(np.float32)
             short = (values / scale).round().astype(np.int8)
             scales = numpy_helper.from_array(scale.reshape(-1), f"{name}_scale")
             inputs = [stored, scales.name]

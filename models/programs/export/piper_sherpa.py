@@ -17,24 +17,13 @@ from onnx import helper, numpy_helper
 from onnx.compose import merge_models
 from onnx.parser import parse_graph
 
+from models.programs.export import matcha_sherpa
 from models.programs.export.folder import ONE_PASS, ExportedVoice, check_one_pass, copy_licences
-from models.programs.export.matcha_sherpa import (
-    NOISE_SCALE,
-    matcha_lexicon,
-    matcha_models,
-    matcha_tokens,
-)
+from models.programs.export.matcha_sherpa import NOISE_SCALE
 from models.programs.export.onnx_file import WeightType, add_prefix, to_onnx
 from processors.text.g2p import CMUDICT_PATH
 from processors.text.normalisation.numbers import year_or_number
-from processors.text.symbols import (
-    ARPABET,
-    ARPABET_OF_IPA,
-    FULL_STOP,
-    MARKS,
-    PUNCTUATION_PAUSES,
-    SILENCE,
-)
+from processors.text.symbols import ARPABET, ARPABET_OF_IPA, FULL_STOP, MARKS, SILENCE
 from processors.text.voice_phones import PhoneSet
 from utils.errors import InputError
 from utils.files import new_folder, write_json
@@ -115,9 +104,8 @@ def merged_graph(voice: ExportedVoice, weight_type: WeightType = "fp32") -> onnx
     networks = merge_models(acoustic, vocoder, [("acoustic_mel", "mel")])
     inputs = [(name, f"acoustic_{name}") for name in voice.graphs["acoustic"].inputs]
     versions = {"opset_imports": acoustic.opset_import, "ir_version": acoustic.ir_version}
-    before, after = (
-        helper.make_model(graph, **versions) for graph in (_before(voice), parse_graph(_AFTER))
-    )
+    before = helper.make_model(_before(voice), **versions)
+    after = helper.make_model(parse_graph(_AFTER), **versions)
     model = merge_models(merge_models(before, networks, inputs), after, [("wav", "wav")])
     wav = next(output for output in model.graph.output if output.name == "output")
     del model.graph.output[:]
@@ -141,13 +129,12 @@ def _before(voice: ExportedVoice) -> onnx.GraphProto:
     )
     tables: dict[str, Sequence[int]] = {
         "phone_of_id": [0] * N_DROPPED + [*range(len(symbols))],
-        "is_open": [symbol not in PUNCTUATION_PAUSES for symbol in symbols],
+        "is_open": [symbol not in PAUSE_OF_MARK.values() for symbol in symbols],
     }
     if several:
         tables["speaker_of_sid"] = voice.speakers_by_sid
-    graph.initializer.extend(
-        numpy_helper.from_array(np.array(values, np.int64), name) for name, values in tables.items()
-    )
+    for name, values in tables.items():
+        graph.initializer.append(numpy_helper.from_array(np.array(values, np.int64), name))
     return graph
 
 
@@ -185,10 +172,9 @@ def export_piper(voice: ExportedVoice, target: Path, weight_type: WeightType = "
     text = '{"phone_extractor": "espeak", "pauses": "classes"}'
     remedy = f"train a voice with preprocess.text {text}, or export without --format"
     _check_phones(voice, ("espeak", "lexicon"), "Piper gives phones of espeak-ng", remedy)
-    if len({speaker.language for speaker in voice.model.speakers}) > 1:
-        raise InputError(
-            f"{voice.model.home}: Piper has one language per voice, this one has several"
-        )
+    model = voice.model
+    if len({speaker.language for speaker in model.speakers}) > 1:
+        raise InputError(f"{model.home}: Piper has one language per voice, this one has several")
     with new_folder(target) as folder:
         path = folder / f"{piper_name(voice)}.onnx"
         onnx.save(merged_graph(voice, weight_type), path)
@@ -227,6 +213,7 @@ def piper_settings(voice: ExportedVoice) -> dict[str, object]:
     ids = {sign: ids_of(voice, names) for sign, names in (spoken | pauses).items()}
     language, dataset, quality = _names(voice)
     unspoken = dict.fromkeys((" ", "ˈ", "ˌ", "ː", "ʲ", "-"), _AROUND["_"])
+    names = (model.speakers[i].name for i in voice.speakers_by_sid)
     return {
         "language": language,
         "dataset": dataset,
@@ -238,9 +225,7 @@ def piper_settings(voice: ExportedVoice) -> dict[str, object]:
         "inference": {"noise_scale": NOISE_SCALE, "length_scale": 1, "noise_w": 0},
         "phoneme_id_map": _AROUND | unspoken | ids,
         "vowel_clusters": [list(sign) for sign in spoken if len(sign) > 1],
-        "speaker_id_map": {
-            model.speakers[i].name: sid for sid, i in enumerate(voice.speakers_by_sid)
-        },
+        "speaker_id_map": {name: sid for sid, name in enumerate(names)},
         "hop_length": model.mel.hop_length,
     }
 
@@ -257,8 +242,8 @@ def export_sherpa(voice: ExportedVoice, target: Path, weight_type: WeightType = 
     check_one_pass(voice)
     with new_folder(target) as folder:
         if voice.model.config.preprocess.text.is_characters:
-            models = matcha_models(voice, weight_type)
-            texts = {"tokens": matcha_tokens(), "lexicon": matcha_lexicon(voice)}
+            models = matcha_sherpa.models_of(voice, weight_type)
+            texts = {"tokens": matcha_sherpa.tokens(), "lexicon": matcha_sherpa.lexicon_of(voice)}
         else:
             has = "this format has a lexicon of ARPAbet"
             _check_phones(voice, ("lexicon",), has, "for phones of espeak-ng use --format piper")
@@ -273,20 +258,16 @@ def export_sherpa(voice: ExportedVoice, target: Path, weight_type: WeightType = 
                 "punctuation": " ".join(PAUSE_OF_MARK),
             }
             helper.set_model_props(models["model"], facts)
-            texts = {"tokens": _tokens(voice), "lexicon": _lexicon(voice)}
+            names = {name: name for name in ARPABET} | PAUSE_OF_MARK
+            ids = {token: ids_of(voice, [name])[0] for token, name in names.items()}
+            tokens = "".join(f"{name} {i}\n" for name, i in {_BETWEEN_WORDS: 0, **ids}.items())
+            texts = {"tokens": tokens, "lexicon": _lexicon(voice)}
         for name, model in models.items():
             onnx.save(model, folder / f"{name}.onnx")
         for name, text in texts.items():
             (folder / f"{name}.txt").write_text(text, encoding="utf-8")
         copy_licences(voice, folder)
         shutil.copy(CMUDICT_PATH.with_suffix(".LICENSE"), folder)
-
-
-def _tokens(voice: ExportedVoice) -> str:
-    """Returns lines of a token and its id."""
-    names = {name: name for name in ARPABET} | PAUSE_OF_MARK
-    ids = {token: ids_of(voice, [name])[0] for token, name in names.items()}
-    return "".join(f"{name} {i}\n" for name, i in {_BETWEEN_WORDS: 0, **ids}.items())
 
 
 def _lexicon(voice: ExportedVoice) -> str:

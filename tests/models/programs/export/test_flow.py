@@ -15,36 +15,22 @@ from models.programs.export.piper_sherpa import export_piper, export_sherpa, ids
 from models.synthesizer.synthesizer import Synthesizer
 from tests.models.programs.export.test_onnx_file import session_of
 from tests.models.programs.export.voices import (
-    RATES,
     SPEAKERS,
     TEXTS,
-    export,
+    infer,
     make_flow_voice,
     published_sherpa,
-    runner_in,
     wav_of,
 )
-from tests.models.synthesizer.test_vocoders import make_vocoder
 
 FACTORS = ("duration", "pitch", "energy")
 SPOKEN = ["<sil>", "HH", "AH0", "L", "OW1", "<.>"]
 
 
 @pytest.fixture(scope="module")
-def synthesizer(tmp_path_factory):
+def synthesizer(vocoder, tmp_path_factory):
     folder = make_flow_voice(tmp_path_factory.mktemp("voice") / "flow", *SPEAKERS)
-    return Synthesizer(folder, make_vocoder(folder.parent / "vocoder", rates=RATES), "cpu")
-
-
-@pytest.fixture(scope="module")
-def folder(synthesizer, tmp_path_factory):
-    target = tmp_path_factory.mktemp("exported") / "flow"
-    return export(synthesizer, synthesizer.vocoder_name, target)
-
-
-@pytest.fixture(scope="module")
-def voice(folder):
-    return runner_in(folder).Voice(folder, threads=1)
+    return Synthesizer(folder, vocoder, "cpu")
 
 
 @pytest.fixture(scope="module")
@@ -64,15 +50,10 @@ def test_mels_are_those_of_the_network(voice, synthesizer, temperature, seed):
         factors = generator.uniform(0.5, 2, (3, 1, len(ids))).astype("f")
         controls = dict(zip(FACTORS, factors, strict=True)) | voice._flow(temperature, seed)
         found = voice.mel(ids, speaker % 2, controls, generator)
-        expected = network.infer(
-            torch.tensor([ids]),
-            torch.tensor([len(ids)]),
-            speaker_ids=torch.tensor([speaker % 2]),
-            seed=seed,
-            temperature=temperature,
-            **{f"{name}_control": torch.from_numpy(controls[name]) for name in FACTORS},
-        )
-        np.testing.assert_allclose(found, expected.mel.numpy(), rtol=0, atol=1e-4)
+        settings = {f"{name}_control": torch.from_numpy(controls[name]) for name in FACTORS}
+        settings |= {"seed": seed, "temperature": temperature}
+        expected = infer(network, ids, speaker % 2, **settings).mel
+        np.testing.assert_allclose(found, expected.numpy(), rtol=0, atol=1e-4)
 
 
 @pytest.mark.slow  # another graph than that of the other tests
@@ -80,12 +61,8 @@ def test_a_flow_of_two_steps_is_that_of_the_network(synthesizer):
     network = copy.deepcopy(synthesizer.model.network)
     network.config = replace(network.config, steps=2)
     graph = feed_forward_graphs(network)["acoustic"]
-    N = 9
-    inputs = {
-        name: value[:, :N] if name in graph.lengths else value
-        for name, value in graph.inputs.items()
-    }
-    inputs["phone_ids"] = torch.arange(10, 10 + N)[None]
+    inputs = dict(graph.inputs) | {"phone_ids": torch.arange(10, 19)[None]}
+    inputs |= {name: inputs[name][:, :9] for name in graph.lengths if name in inputs}
     expected = graph.module(*inputs.values())[0].detach().numpy()
     found, _ = session_of(graph).run(None, {name: value.numpy() for name, value in inputs.items()})
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
@@ -103,10 +80,8 @@ def test_texts_sound_as_with_the_synthesizer(voice, synthesizer, settings):
 
 
 def test_seed_and_temperature_choose_the_speech(voice):
-    plain, *others = (
-        voice(TEXTS[0], speaker="anna", **settings)
-        for settings in ({}, {"seed": 1}, {"temperature": 0.0}, {"temperature": 0.3})
-    )
+    settings = {}, {"seed": 1}, {"temperature": 0.0}, {"temperature": 0.3}
+    plain, *others = (voice(TEXTS[0], speaker="anna", **changes) for changes in settings)
     assert [np.array_equal(plain, other) for other in others] == [False, False, True]
     for settings, message in (
         ({"temperature": 2.1}, "the temperature 2.1 is not from 0 to 2"),

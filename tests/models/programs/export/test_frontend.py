@@ -20,6 +20,10 @@ from utils.errors import InputError
 from utils.files import write_json
 
 REPOSITORY = Path(__file__).parents[4]
+ESPEAK = {"phone_extractor": "espeak", "normalizer": "none"}
+APPLES = "Guten Tag, es ist 12 Uhr. Die Äpfel sind rot!"
+PRICE = 'Read it: 3 of Xyzzy\'s "apples" (red) cost $2.'
+NVIDIA = {"phone_extractor": "nvidia_english", "p_arpabet": 0.5}
 GERMAN = "ˈa a aɪ ç d eː ɡ iː ɪ l m n ɔ ɾ s t ts ˈuː ʊ v x ə ˈeː ˈɪ ˈɔ"
 # Reads the lines of standard input in a process without PyTorch, outside the repository.
 READ = """
@@ -50,15 +54,10 @@ def frontend_in(
     folder: Path, text: dict[str, object], vocabulary, inference=None, **assets
 ) -> TextReader:
     """Writes a voice's front end, and makes the toolkit's own for the same voice."""
-    tree = {
-        "task": "tts",
-        "model_type": "FastPitch",
-        "dataset": ["tiny"],
-        "dataset_path": {"tiny": "data/tiny"},
-        "log_dir": "ckpts/tts",
-        "preprocess": {"aligner": "learned", "text": text},
-        "inference": {"max_phones": 60, **(inference or {})},
-    }
+    tree = {"task": "tts", "model_type": "FastPitch", "log_dir": "ckpts/tts", "dataset": ["tiny"]}
+    tree |= {"dataset_path": {"tiny": "data/tiny"}}
+    tree |= {"preprocess": {"aligner": "learned", "text": text}}
+    tree |= {"inference": {"max_phones": 60, **(inference or {})}}
     folder.mkdir(exist_ok=True)
     write_json(folder / "config.json", tree)
     config = load_config(folder / "config.json")
@@ -70,11 +69,9 @@ def frontend_in(
 
 def read_apart(folder: Path, texts: list[str], language: str) -> list[list[list[list[int]]]]:
     lines = "\n".join(map(json.dumps, texts))
-    command = [sys.executable, "-I", "-c", READ, str(folder), language]
-    done = subprocess.run(
-        command, input=lines, text=True, capture_output=True, check=True, cwd=folder
-    )
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    command, pipe = [sys.executable, "-I", "-c", READ, str(folder), language], subprocess.PIPE
+    output = subprocess.check_output(command, input=lines, text=True, stderr=pipe, cwd=folder)
+    return [json.loads(line) for line in output.splitlines()]
 
 
 def assert_same_ids(folder, reader, vocabulary, texts, language):
@@ -95,18 +92,8 @@ def test_texts_of_every_kind_have_the_ids_of_the_toolkit(tmp_path):
 @pytest.mark.parametrize(
     ("text", "vocabulary", "language", "sentence"),
     [
-        (
-            {"phone_extractor": "espeak", "normalizer": "none"},
-            vocabulary_of(GERMAN.split()),
-            "de",
-            "Guten Tag, es ist 12 Uhr. Die Äpfel sind rot!",
-        ),
-        (
-            {"phone_extractor": "nvidia_english", "p_arpabet": 0.5},
-            nvidia_vocabulary("nvidia_english"),
-            "en-us",
-            'Read it: 3 of Xyzzy\'s "apples" (red) cost $2.',
-        ),
+        (ESPEAK, vocabulary_of(GERMAN.split()), "de", APPLES),
+        (NVIDIA, nvidia_vocabulary("nvidia_english"), "en-us", PRICE),
     ],
 )
 def test_other_phone_sets_have_the_ids_of_the_toolkit(
@@ -119,14 +106,8 @@ def test_other_phone_sets_have_the_ids_of_the_toolkit(
 def test_the_lexicon_of_the_voice_is_used_and_its_phones_alone(tmp_path):
     vocabulary = arpabet_vocabulary()
     trained = frozenset(vocabulary.symbols) - {"ZH", "<!>"}
-    lexicon = "arion  ZH AA1 N\n"
-    frontend_in(
-        tmp_path,
-        {"lexicon_path": "gone/lexicon.txt"},
-        vocabulary,
-        lexicon=lexicon,
-        trained_phones=trained,
-    )
+    assets = {"lexicon": "arion  ZH AA1 N\n", "trained_phones": trained}
+    frontend_in(tmp_path, {"lexicon_path": "gone/lexicon.txt"}, vocabulary, **assets)
     ((phones,),) = read_apart(tmp_path, ["Arion!"], "en-us")[0]
     names = [vocabulary.symbols[i] for i in phones]
     assert names[1:] == ["Z", "AA1", "N", "<.>"]

@@ -17,6 +17,7 @@ from modules.layers.transformer import FFTStack
 from modules.mel import MelConfig
 from modules.waveform.griffin_lim import GriffinLim
 from modules.waveform.griffin_lim_graph import GriffinLimGraph
+from tests.models.programs.export.voices import infer
 from tests.models.tts.batches import MEL as SMALL_MEL
 from tests.models.tts.batches import N_PHONES, TWO_PITCHES
 from tests.models.tts.test_fastpitch import SMALL, VERSION_1_0
@@ -52,28 +53,20 @@ def test_fastpitch_computes_the_same_in_onnxruntime(config):
     graph = feed_forward_graphs(network)["acoustic"]
     session = session_of(graph)
     for n_phones in (2, 30):
-        inputs = {
-            "phone_ids": torch.randint(1, N_PHONES, (1, n_phones)),
-            "speaker_id": torch.tensor([1]),
-        }
+        ids = torch.randint(1, N_PHONES, (1, n_phones))
         factors = {name: 0.5 + torch.rand(1, n_phones) for name in graph.broadcast}
-        found = session.run(["mel"], {k: v.numpy() for k, v in (inputs | factors).items()})
-        expected = network.infer(
-            inputs["phone_ids"],
-            torch.tensor([n_phones]),
-            speaker_ids=inputs["speaker_id"],
-            **{f"{name}_control": factor for name, factor in factors.items()},
-        )
+        inputs = {"phone_ids": ids, "speaker_id": torch.tensor([1]), **factors}
+        found = session.run(["mel"], {name: value.numpy() for name, value in inputs.items()})
+        controls = {f"{name}_control": factor for name, factor in factors.items()}
+        expected = infer(network, ids[0].tolist(), **controls)
         np.testing.assert_allclose(found[0], expected.mel.numpy(), rtol=0, atol=1e-4)
 
 
 def test_stored_positions_are_used_where_there_are_enough():
     stack = FFTStack([], 4, max_length=5, stored_positions=True)
     nn.init.constant_(stack.positions, 7)
-    inputs = {
-        "frames": torch.zeros(1, EXAMPLE_LENGTH, 4),
-        "mask": torch.ones(1, EXAMPLE_LENGTH, dtype=torch.bool),
-    }
+    mask = torch.ones(1, EXAMPLE_LENGTH, dtype=torch.bool)
+    inputs = {"frames": torch.zeros(1, EXAMPLE_LENGTH, 4), "mask": mask}
     session = session_of(Graph(stack, inputs, ("sum",), {key: {1: "n_frames"} for key in inputs}))
     for n_frames in (1, 5, 6):
         frames, mask = (tensor[:, :n_frames] for tensor in inputs.values())

@@ -18,18 +18,17 @@ from models.programs.export.piper_sherpa import (
 )
 from processors.text.g2p import lookup
 from processors.text.voice_phones import vocabulary_of
-from tests.models.programs.export.voices import RATES, SPEAKERS, published_sherpa, wav_of
+from tests.models.programs.export.voices import SPEAKERS, published_sherpa, wav_of
 from tests.models.synthesizer.test_synthesizer import make_voice
-from tests.models.synthesizer.test_vocoders import make_vocoder, make_waveglow
+from tests.models.synthesizer.test_vocoders import make_waveglow
 from utils.errors import InputError
 
 SPOKEN = ["HH", "AH0", "L", "OW1"]
 
 
 @pytest.fixture(scope="module")
-def voice(tmp_path_factory):
-    folder = make_voice(tmp_path_factory.mktemp("voice") / "two", *SPEAKERS)
-    return open_voice(folder, make_vocoder(folder.parent / "vocoder", rates=RATES))
+def voice(home, vocoder):
+    return open_voice(home, vocoder)
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +57,7 @@ def test_the_published_sherpa_onnx_speaks_as_the_network(voice, exported):
     assert (exported / "cmudict.LICENSE").is_file()
     phones = ["<sil>", *lookup("the"), *lookup("fox"), "<.>"]
     for speed in (1.0, 0.8):
-        found, expected = (
-            tts.generate("the fox", sid=1, speed=speed),
-            wav_of(voice, phones, 1 / speed),
-        )
+        found, expected = tts.generate("the fox", 1, speed), wav_of(voice, phones, 1 / speed)
         assert found.sample_rate == voice.model.mel.sample_rate
         np.testing.assert_allclose(np.array(found.samples), expected, rtol=0, atol=1e-3)
 
@@ -92,10 +88,8 @@ def test_phones_that_were_not_trained_have_the_ids_of_the_nearest(voice):
 
 
 def test_a_voice_of_espeak_has_settings_for_piper(tmp_path):
-    phones = vocabulary_of(["h", "ə", "l", "ˈoʊ", "ç"])
-    folder = make_voice(
-        tmp_path / "one", Speaker("anna", "en-us"), vocabulary=phones, phone_extractor="espeak"
-    )
+    text = {"vocabulary": vocabulary_of(["h", "ə", "l", "ˈoʊ", "ç"]), "phone_extractor": "espeak"}
+    folder = make_voice(tmp_path / "one", Speaker("anna", "en-us"), **text)
     espeak = open_voice(folder, "griffin_lim")
     settings = piper_settings(espeak)
     assert ["ˈ", "o", "ʊ"] in settings["vowel_clusters"]
