@@ -105,22 +105,16 @@ def test_data_of_stage_1_are_measured(tmp_path):
         (Options(config=Path("a.json"), model=["hifigan"]), "leave out --model"),
         (Options(model=["hifigam"]), r"no model 'hifigam'; did you mean hifigan\?"),
         (Options(mode=["speech"], compare=["threads=1", "threads=2"]), "add one of them"),
-        (
-            Options(mode=["training"], small=True, compare=["lengths=new", "lengths=repeated"]),
-            "lengths=repeated: lengths are of synthesis",
-        ),
+        (Options(mode=["training"], small=True, compare=["lengths=new", "lengths=repeated"]),
+         "lengths=repeated: lengths are of synthesis"),
         (Options(compare=["threads=1", "precision=bf16"]), "expected two values of one key"),
         (Options(compare=["bf16", "fp32"]), "--compare bf16 fp32: expected two values of one key"),
         (Options(compare=["speed=2", "speed=3"]), "--compare speed=2: expected precision=..., thr"),
         (Options(compare=["threads=0", "threads=1"]), "--compare threads=0: expected"),
-        (
-            Options(model=["tacotron2"], mode=["inference"], precision=["bf16"], small=True),
-            "precision=bf16: Tacotron2 in inference has fp32, fp16",
-        ),
-        (
-            Options(model=["tacotron2"], mode=["training"], precision=["int8"], small=True),
-            "precision=int8: training on cpu has fp32, bf16",
-        ),
+        (Options(model=["tacotron2"], mode=["inference"], precision=["bf16"], small=True),
+         "precision=bf16: Tacotron2 in inference has fp32, fp16"),
+        (Options(model=["tacotron2"], mode=["training"], precision=["int8"], small=True),
+         "precision=int8: training on cpu has fp32, bf16"),
     ],
 )  # fmt: skip
 def test_options_without_an_effect_are_refused(options, message):
@@ -153,10 +147,9 @@ def test_speech_is_measured_in_parts(tmp_path):
     voice, vocoder = make_voice(tmp_path / "voice"), make_vocoder(tmp_path / "vocoder")
     files = {"voice": str(voice), "vocoder_dir": str(vocoder)}
     options = Options(mode=["speech"], warm_up=0, steps=2, **files)
-    results = {result.setting: result.figures for result in run_benchmark(options)}
-    factors = {name: figures["real-time factor"] for name, figures in results.items()}
-    text, whole, first = factors.values()
-    assert list(factors) == ["text", "whole", "first sound"]
+    text, whole, first = results = [*run_benchmark(options)]
+    assert [result.setting for result in results] == ["text", "whole", "first sound"]
+    text, whole, first = (result.figures["real-time factor"] for result in results)
     assert 0 < text < first < 1.5 * whole
 
 
