@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 from urllib.parse import unquote
 from xml.etree.ElementTree import Element, ParseError
 
@@ -148,10 +148,9 @@ class _Files:
         """Reads a file in XML, without the entities it declares."""
         data = self.data(name)
         try:
-            root: Element = fromstring(data)
+            return cast("Element", fromstring(data))
         except (ParseError, LookupError, ValueError) as error:
             raise InputError(f"{name!r} is not well-formed XML: {error}") from error
-        return root
 
 
 def _read_epub(files: _Files, stem: str) -> Book:

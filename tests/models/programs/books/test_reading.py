@@ -79,16 +79,11 @@ epub:type="pagebreak" title="3">3</span></p>
 <aside epub:type="footnote" id="n"><p>A note.</p></aside></body></html>"""
 TWO = """<html><body><p>Still the first.</p><div><a id="b"/><h2>Second</h2></div>
 <p id="c">Its text.</p></body></html>"""
-FILES = {
-    "mimetype": "application/epub+zip",
-    "META-INF/container.xml": CONTAINER,
-    "OPS/book.opf": PACKAGE,
-    "OPS/nav.xhtml": NAV,
-    "OPS/toc.ncx": NCX,
-    "OPS/text/one .xhtml": ONE,
-    "OPS/text/two.xhtml": TWO,
-    "OPS/ad.xhtml": "<p>An advertisement.</p>",
-}
+FILES = {"mimetype": "application/epub+zip", "META-INF/container.xml": CONTAINER}
+FILES |= {"OPS/book.opf": PACKAGE, "OPS/nav.xhtml": NAV, "OPS/toc.ncx": NCX}
+FILES |= {"OPS/text/one .xhtml": ONE, "OPS/text/two.xhtml": TWO}
+FILES |= {"OPS/ad.xhtml": "<p>An advertisement.</p>"}
+PICTURE = {"OPS/text/one .xhtml": "<p id='a'><img/></p>"}
 FIRST = ("First part", "Café (a).", "Still the first.")
 SECOND = ("Second", "Its text.")
 
@@ -101,18 +96,11 @@ def book_of(folder, text, name="tale.txt"):
 def test_a_text_of_project_gutenberg_has_its_chapters_and_no_licence(tmp_path):
     book = book_of(tmp_path, GUTENBERG)
     assert book.title == "A Tale"
-    assert book.chapters == (
-        Chapter(
-            "CHAPTER I. The Start",
-            (
-                "CHAPTER I. The Start",
-                "It was very dark and cold. Part one of it was so.",
-                "Chapter 7 of the memoirs that she wrote had been lost in the fire, which was a"
-                " pity for all of us.",
-            ),
-        ),
-        Chapter("CHAPTER II. The End", ("CHAPTER II. The End", "So it was.")),
-    )
+    first, second = "CHAPTER I. The Start", "CHAPTER II. The End"
+    dark = "It was very dark and cold. Part one of it was so."
+    memoirs = "Chapter 7 of the memoirs that she wrote had been lost in the fire, which was a pity"
+    chapters = (first, dark, f"{memoirs} for all of us."), (second, "So it was.")
+    assert book.chapters == tuple(Chapter(texts[0], texts) for texts in chapters)
 
 
 @pytest.mark.parametrize(
@@ -256,11 +244,7 @@ def epub(folder, changes=None):
             {"Old first": FIRST, "Old second": SECOND},
         ),
         ({"OPS/nav.xhtml": "<nav/>"}, {"First part": (*FIRST, *SECOND)}),  # those of headings
-        # the title of a document without text goes with the next block
-        (
-            {"OPS/text/one .xhtml": "<p id='a'><img/></p>"},
-            {"First part": FIRST[2:], "Second": SECOND},
-        ),
+        (PICTURE, {"First part": FIRST[2:], "Second": SECOND}),  # its title goes with what follows
     ],
 )
 def test_chapters_are_those_of_the_contents_or_of_headings(tmp_path, changes, chapters):
@@ -277,6 +261,10 @@ def test_titles_of_one_place_are_joined_in_their_order(tmp_path, place):
     assert read_book(path).chapters[-1] == Chapter("First part. Second", SECOND)
 
 
+def with_two_at(place):
+    return {"OPS/book.opf": PACKAGE.replace("text/two", place)}
+
+
 def encryption(algorithm):
     return f"<encryption><EncryptionMethod Algorithm='{algorithm}'/></encryption>"
 
@@ -288,13 +276,10 @@ def test_encrypted_books_are_refused_and_encrypted_fonts_are_not(tmp_path):
         read_book(epub(tmp_path, {name: encryption(aes)}))
 
 
-BOMB = (
-    '<!DOCTYPE p [<!ENTITY a "haha"><!ENTITY b "&a;&a;"><!ENTITY c SYSTEM "file:///etc/passwd">]>'
-)
-
-
 def test_entities_are_not_expanded_and_no_file_is_read(tmp_path):
-    path = epub(tmp_path, {"OPS/text/two.xhtml": f"{BOMB}<p id='b'>&b; &c; end</p>"})
+    file = '<!ENTITY c SYSTEM "file:///etc/passwd">'
+    bomb = f'<!DOCTYPE p [<!ENTITY a "haha"><!ENTITY b "&a;&a;">{file}]>'
+    path = epub(tmp_path, {"OPS/text/two.xhtml": f"{bomb}<p id='b'>&b; &c; end</p>"})
     assert read_book(path).chapters[1].paragraphs == ("&b; &c; end",)
 
 
@@ -304,11 +289,8 @@ def test_entities_are_not_expanded_and_no_file_is_read(tmp_path):
         ({"META-INF/container.xml": None}, "(?<=epub: )there is no 'META-INF/container.xml'"),
         ({"META-INF/container.xml": "<a/>"}, "container.xml names no book"),
         ({"OPS/text/two.xhtml": None}, "there is no 'OPS/text/two.xhtml'"),
-        (
-            {"OPS/book.opf": PACKAGE.replace("text/two", "../../../etc/passwd")},
-            r"there is no '\.\./\.\./etc/passwd.xhtml'",
-        ),
-        ({"OPS/book.opf": PACKAGE.replace("text/two", "http://[")}, r"there is no 'OPS/http:/\["),
+        (with_two_at("../../../etc/passwd"), r"there is no '\.\./\.\./etc/passwd.xhtml'"),
+        (with_two_at("http://["), r"there is no 'OPS/http:/\["),
         ({"OPS/text/two.xhtml": "<b>" * 1000}, "500 elements inside each other"),
         ({"OPS/book.opf": "<b>" * 1000}, "'OPS/book.opf' is not well-formed XML: no element found"),
         ({"OPS/nav.xhtml": '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'}, "nav.xhtml' is not well-f"),
