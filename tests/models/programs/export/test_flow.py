@@ -13,15 +13,9 @@ from models.base.graphs import FeedForward, feed_forward_graphs
 from models.programs.export.folder import open_voice
 from models.programs.export.piper_sherpa import export_piper, export_sherpa, ids_of
 from models.synthesizer.synthesizer import Synthesizer
+from tests.models.programs.export import voices
 from tests.models.programs.export.test_onnx_file import session_of
-from tests.models.programs.export.voices import (
-    SPEAKERS,
-    TEXTS,
-    infer,
-    make_flow_voice,
-    published_sherpa,
-    wav_of,
-)
+from tests.models.programs.export.voices import TEXTS, infer, wav_of
 
 FACTORS = ("duration", "pitch", "energy")
 SPOKEN = ["<sil>", "HH", "AH0", "L", "OW1", "<.>"]
@@ -29,7 +23,7 @@ SPOKEN = ["<sil>", "HH", "AH0", "L", "OW1", "<.>"]
 
 @pytest.fixture(scope="module")
 def synthesizer(vocoder, tmp_path_factory):
-    folder = make_flow_voice(tmp_path_factory.mktemp("voice") / "flow", *SPEAKERS)
+    folder = voices.make_flow_voice(tmp_path_factory.mktemp("voice") / "flow", *voices.SPEAKERS)
     return Synthesizer(folder, vocoder, "cpu")
 
 
@@ -137,5 +131,5 @@ def test_the_published_piper_speaks_with_the_temperature_of_the_voice(opened, tm
 
 def test_the_published_sherpa_onnx_speaks_with_the_temperature_of_the_voice(opened, tmp_path):
     export_sherpa(opened, tmp_path / "out")
-    found = published_sherpa(tmp_path / "out").generate("hello", sid=1)
+    found = voices.published_sherpa(tmp_path / "out").generate("hello", sid=1)
     np.testing.assert_allclose(np.array(found.samples), wav_of(opened, SPOKEN), rtol=0, atol=1e-3)

@@ -7,15 +7,9 @@ import onnxruntime
 import pytest
 
 from models.base.assets import Speaker
+from models.programs.export import piper_sherpa
 from models.programs.export.folder import open_voice
-from models.programs.export.piper_sherpa import (
-    export_piper,
-    export_sherpa,
-    ids_of,
-    merged_graph,
-    piper_name,
-    piper_settings,
-)
+from models.programs.export.piper_sherpa import ids_of, merged_graph, piper_settings
 from processors.text.g2p import lookup
 from processors.text.voice_phones import vocabulary_of
 from tests.models.programs.export.voices import SPEAKERS, published_sherpa, wav_of
@@ -34,7 +28,7 @@ def voice(home, vocoder):
 @pytest.fixture(scope="module")
 def exported(voice, tmp_path_factory):
     target = tmp_path_factory.mktemp("exported") / "two"
-    export_sherpa(voice, target)
+    piper_sherpa.export_sherpa(voice, target)
     return target
 
 
@@ -99,7 +93,7 @@ def test_a_voice_of_espeak_has_settings_for_piper(tmp_path):
     assert settings["phoneme_id_map"]["."] == ids_of(espeak, ["<.>"])
     assert settings["speaker_id_map"] == {"anna": 0}
     with pytest.raises(InputError, match="this voice needs phone_extractor espeak"):
-        export_sherpa(espeak, tmp_path / "sherpa")
+        piper_sherpa.export_sherpa(espeak, tmp_path / "sherpa")
 
 
 def test_number_0_is_the_default_speaker(voice, exported, tmp_path):
@@ -148,7 +142,7 @@ def test_two_voices_have_names_by_which_piper_knows_them(tmp_path, language, cod
     speaker = Speaker("anna", language)
     folder = make_voice(tmp_path / "my-voice 2", speaker, phone_extractor="espeak")
     voice = open_voice(folder, "griffin_lim")
-    assert piper_name(voice) == f"{code}-my_voice_2-medium"
+    assert piper_sherpa.piper_name(voice) == f"{code}-my_voice_2-medium"
     settings = piper_settings(voice)
     assert settings["language"]["code"] == code
     assert settings["language"]["family"] == code[:2]
@@ -160,7 +154,7 @@ def test_voices_that_the_formats_cannot_hold_are_refused(voice, tmp_path):
     speakers = Speaker("anna", "en-us"), Speaker("bert", "de")
     mixed = make_voice(tmp_path / "mixed", *speakers, phone_extractor="espeak")
     with pytest.raises(InputError, match="Piper has one language per voice"):
-        export_piper(open_voice(mixed, "griffin_lim"), tmp_path / "out")
+        piper_sherpa.export_piper(open_voice(mixed, "griffin_lim"), tmp_path / "out")
     noisy = open_voice(voice.model.home, make_waveglow(tmp_path / "waveglow"))
     with pytest.raises(InputError, match="a vocoder without noise"):
         merged_graph(noisy)
