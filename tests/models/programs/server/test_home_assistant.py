@@ -114,10 +114,8 @@ def test_a_text_that_streams_in_is_spoken_sentence_by_sentence(address, folders)
                     events.append(await client.read_event())
                 return b"".join(event.payload or b"" for event in events)
 
-            parts = map(
-                tts.SynthesizeChunk, ("It w", "as so. Was ")
-            )  # before the second is written
-            first = await sentence_of(tts.SynthesizeStart(chosen), *parts)
+            begun = map(tts.SynthesizeChunk, ("It w", "as so. Was "))  # the second is not written
+            first = await sentence_of(tts.SynthesizeStart(chosen), *begun)
             whole = Synthesize("It was so. Was it?")
             second = await sentence_of(tts.SynthesizeChunk("it?"), whole, tts.SynthesizeStop())
             return first, second, await client.read_event()
