@@ -63,8 +63,7 @@ class ExportedVoice(NamedTuple):
         """The voice's own factor on the noise of its flow; None: it has no flow."""
         if not any("temperature" in graph.inputs for graph in self.graphs.values()):
             return None
-        own: float = cast("Any", self.model.network).config.temperature
-        return own
+        return cast("float", cast("Any", self.model.network).config.temperature)
 
     @property
     def speakers_by_sid(self) -> list[int]:

@@ -27,16 +27,8 @@ from starlette.websockets import WebSocket
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from models.programs.page import PAGE
-from models.programs.server.requests import (
-    ApiError,
-    Counters,
-    Guard,
-    Limits,
-    ModelName,
-    SpeechRequest,
-    explained,
-    protocol_with_patience,
-)
+from models.programs.server import requests
+from models.programs.server.requests import ApiError, Counters, Limits, ModelName, SpeechRequest
 from models.programs.server.streams import Address, speak_stream, wyoming_server
 from models.programs.server.voices import VoiceStore, named_references
 from models.synthesizer.settings import Settings
@@ -126,7 +118,7 @@ async def _refused(_request: Request, error: Exception) -> Response:
     """Returns the response to a request that failed."""
     match error:
         case RequestValidationError():
-            error = explained(list(error.errors()), error.body)
+            error = requests.explained(list(error.errors()), error.body)
         case InputError():
             error = ApiError(400, str(error))
         case HTTPException():
@@ -274,10 +266,10 @@ def server_config(
     for error in (ApiError, InputError, RequestValidationError, HTTPException, Exception):
         api.add_exception_handler(error, _refused)
     return uvicorn.Config(
-        Guard(api, limits, counters),
+        requests.Guard(api, limits, counters),
         host,
         port,
-        http=protocol_with_patience(limits.patience_s),
+        http=requests.protocol_with_patience(limits.patience_s),
         ws=_WebSockets,
         ws_max_size=limits.body_bytes,
         log_config=None,

@@ -20,15 +20,8 @@ from wyoming.event import Event, Eventable
 from wyoming.info import Attribution, Describe, Info, TtsProgram, TtsVoice, TtsVoiceSpeaker
 from wyoming.server import AsyncEventHandler, AsyncTcpServer
 
-from models.programs.server.requests import (
-    MAX_CHARACTERS,
-    ApiError,
-    Counters,
-    Limits,
-    ModelName,
-    SpeechRequest,
-    validated,
-)
+from models.programs.server import requests
+from models.programs.server.requests import ApiError, Counters, Limits, SpeechRequest
 from models.programs.server.voices import VoiceStore
 from processors.audio.streams import FORMATS
 from processors.text.reading import SentenceStream
@@ -53,7 +46,7 @@ class SessionConfig(SpeechRequest):
     """The first message: a request without its text, which is plain."""
 
     type: Literal["session.config"]
-    model: ModelName = "arion"
+    model: requests.ModelName = "arion"
     input: Literal[""] = ""  # text comes in messages input.text
     response_format: Literal["mp3", "opus", "flac", "wav", "pcm"] = "wav"
     stream_format: Literal["audio"] = "audio"
@@ -74,8 +67,9 @@ class StreamedText:
         if text is None:
             return self._stream.rest()
         self._n_characters += len(text)
-        if self._n_characters > MAX_CHARACTERS:
-            raise ApiError(400, f"input: more than {MAX_CHARACTERS} characters", param="input")
+        if self._n_characters > requests.MAX_CHARACTERS:
+            message = f"input: more than {requests.MAX_CHARACTERS} characters"
+            raise ApiError(400, message, param="input")
         return self._stream.add(text)
 
 
@@ -91,7 +85,7 @@ async def speak_stream(
         raise ApiError(408, f"no session.config arrived within {patience_s:g} s") from None
     if message.get("type") != "session.config":
         raise ApiError(400, f"the message {str(message)[:80]!r} is too early; expected {_FIRST}")
-    config, sentences = validated(SessionConfig, message), StreamedText()
+    config, sentences = requests.validated(SessionConfig, message), StreamedText()
     request = voices.resolved(config)
     rates = FORMATS["pcm"].rates if config.response_format == "pcm" else ()
     rate = rates[0] if rates else voices.descriptions[request.voice].sample_rate
@@ -243,7 +237,7 @@ class _Handler(AsyncEventHandler):
     ) -> None:
         fields = self._speaker(voice or tts.SynthesizeVoice()) | {"input": text, "format": format}
         fields |= {"model": "arion", "response_format": "pcm"}
-        request = self._voices.resolved(validated(SpeechRequest, fields))
+        request = self._voices.resolved(requests.validated(SpeechRequest, fields))
         with self._counters.place(self._limits):
             sound = self._speak(request, pause)
             part = await anext(sound, None)  # wrong texts are refused before the sound begins
