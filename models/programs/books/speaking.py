@@ -78,8 +78,7 @@ def speak_book(
             write_json(folder / MANIFEST, {"made_of": made_of, "chapters": []})
         texts = [_sentences(chapter, voice, settings) for chapter in book.chapters]
         unfinished = [folder / _UNFINISHED / name for name in names]
-        for path in unfinished:
-            _remove_damaged(path)
+        _remove_damaged(folder / _UNFINISHED)
         rows = [*zip(book.chapters, names, texts, unfinished, strict=True)]
         n_spoken = sum(len(t if name in done else _parts(path)) for _, name, t, path in rows)
         with progress(sum(map(len, texts)), "sentences", initial=n_spoken) as bar:
@@ -152,8 +151,8 @@ def _chapters_done(folder: Path, made_of: dict[str, str]) -> dict[str, dict[str,
 
 
 def _remove_damaged(folder: Path) -> None:
-    """Removes files of sentences that cannot be read, such as after a power failure."""
-    for part in _parts(folder):
+    """Removes files of sentences, in folders of chapters, that cannot be read after a crash."""
+    for part in sorted(folder.glob("*/[0-9]*.npy")):
         try:
             read_array(part)
         except InputError:

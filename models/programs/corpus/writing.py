@@ -112,7 +112,6 @@ class CorpusWriter:
                 shutil.rmtree(self._work, ignore_errors=True)
                 _log.info("%s is complete; nothing is left to do", self.out)
                 return
-            self._work.mkdir(exist_ok=True)
             lengths = {r.id: round(soundfile.info(r.audio).duration) for r in recordings}
             steps = [(name, r.id) for name in ("clips", "done") for r in recordings]
             n_done = sum(lengths[id] for name, id in steps if self._path(id, name).exists())
@@ -192,7 +191,6 @@ class CorpusWriter:
             gain = np.float32(10 ** (mastering_gain_db(lufs, peak) / 20))
             for n, wav in enumerate(_sounds(file, good), 1):
                 target = self.out / "wavs" / f"{recording.id}-{n:05}.wav"
-                target.parent.mkdir(exist_ok=True)
                 write_audio(target, [wav * gain], file.samplerate)
         write_jsonl(self._path(recording.id, "done"), (clip._asdict() for clip in clips))
 

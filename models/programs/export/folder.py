@@ -30,7 +30,7 @@ from modules.waveform.griffin_lim_graph import GriffinLimGraph
 from processors.text.g2p import CMUDICT_PATH
 from processors.text.letter_network import PATH, bundled_network
 from utils.errors import InputError
-from utils.files import new_folder, write_json
+from utils.files import new_folder, write_json, write_text
 
 _ROOT = Path(__file__).parents[3]
 _PACKAGE = "frontend"
@@ -38,16 +38,11 @@ _OWN_IMPORT = re.compile(r"^(\s*from )(?=(?:config|processors|utils)\b)", re.MUL
 ONE_PASS = ("acoustic", "vocoder")  # names of graphs
 # in place of the file that needs NumPy; worker.js defines the module
 _LETTER_NETWORK = "from browser import phones_of\n\nLetterNetwork = object\n"
+_PYODIDE = "pyodide.mjs pyodide.asm.mjs pyodide.asm.wasm pyodide-lock.json python_stdlib.zip"
 # of each package, by its name and version: the files that are needed
 PACKAGES = {
-    "onnxruntime-web@1.30.0": ("dist/ort.wasm.bundle.min.mjs", "dist/ort-wasm-simd-threaded.wasm"),
-    "pyodide@314.0.7": (
-        "pyodide.mjs",
-        "pyodide.asm.mjs",
-        "pyodide.asm.wasm",
-        "pyodide-lock.json",
-        "python_stdlib.zip",
-    ),
+    "onnxruntime-web@1.30.0": ["dist/ort.wasm.bundle.min.mjs", "dist/ort-wasm-simd-threaded.wasm"],
+    "pyodide@314.0.7": _PYODIDE.split(),
 }
 
 
@@ -168,10 +163,8 @@ def write_frontend(config: Config, assets: Assets, folder: Path) -> None:
             continue  # built into Python
         source = Path(file)
         place = "__init__.py" if name == "__main__" else source.relative_to(_ROOT)
-        target = folder / _PACKAGE / place
-        target.parent.mkdir(parents=True, exist_ok=True)
-        code = source.read_text(encoding="utf-8")
-        target.write_text(_OWN_IMPORT.sub(rf"\g<1>{_PACKAGE}.", code), encoding="utf-8")
+        code = _OWN_IMPORT.sub(rf"\g<1>{_PACKAGE}.", source.read_text(encoding="utf-8"))
+        write_text(folder / _PACKAGE / place, code, flush=False)
     data = CMUDICT_PATH.parent
     shutil.copytree(data, folder / _PACKAGE / data.relative_to(_ROOT))
     lexicon_path, inference = "", config.inference

@@ -8,7 +8,6 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -254,13 +253,8 @@ def server_config(
     """Builds the server, which also speaks the Wyoming protocol at another address if given."""
     counters = Counters()
     synthesis = _Synthesis(voices, counters)
-
-    @asynccontextmanager
-    async def lifespan(_api: FastAPI) -> AsyncIterator[None]:
-        async with wyoming_server(wyoming, voices, synthesis.speak, limits, counters):
-            yield
-
-    api = FastAPI(title="Arion", docs_url=None, redoc_url=None, lifespan=lifespan)
+    protocol = wyoming_server(wyoming, voices, synthesis.speak, limits, counters)
+    api = FastAPI(title="Arion", docs_url=None, redoc_url=None, lifespan=lambda _api: protocol)
     _add_speech(api, voices, synthesis, limits.patience_s)
     _add_descriptions(api, voices, counters)
     for error in (ApiError, InputError, RequestValidationError, HTTPException, Exception):
