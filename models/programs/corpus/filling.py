@@ -61,8 +61,8 @@ def find_gaps(clips: Sequence[CorpusClip], source: SourceText, seconds: float) -
         end_s, past = (after.start_s, after.text_first) if after else (seconds, len(source.words))
         if first < past and SHORTEST_S <= end_s - start_s <= _LONGEST_GAP_S:
             left_out = (c for c in clips if c.reason and start_s < c.end_s and c.start_s < end_s)
-            texts = tuple(_sentences(source, first, past)), tuple(left_out)
-            yield Gap(good[0].recording, start_s, end_s, phone_s, *texts)
+            sentences = tuple(_sentences(source, first, past))
+            yield Gap(good[0].recording, start_s, end_s, phone_s, sentences, tuple(left_out))
 
 
 def _sentences(source: SourceText, first: int, past: int) -> Iterator[Sentence]:
