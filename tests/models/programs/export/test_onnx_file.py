@@ -1,4 +1,7 @@
+import copy
 from dataclasses import replace
+from functools import partial
+from unittest import mock
 
 import numpy as np
 import onnxruntime
@@ -8,6 +11,7 @@ from onnx import numpy_helper
 from torch import nn
 
 from models.base.graphs import EXAMPLE_LENGTH, Graph, feed_forward_graphs, vocoder_graphs
+from models.programs.export import onnx_file
 from models.programs.export.onnx_file import to_onnx
 from models.tts.fastpitch import FastPitch
 from models.vocoder.vocos import MODEL as VOCOS
@@ -132,18 +136,25 @@ class Convolutions(nn.Module):
         return self.up(self.down(signal))
 
 
-@pytest.fixture
-def graph():
+@pytest.fixture(scope="module")
+def exported():
+    """A graph, what PyTorch makes of it, and how its weights are stored in fewer bits."""
     module = Convolutions().eval()
     with torch.no_grad():  # channels of very different sizes
         module.down.weight *= torch.logspace(-3, 1, 64)[:, None, None]
         module.up.weight *= torch.logspace(-3, 1, 4)[:, None]
-    return Graph(module, {"signal": torch.randn(1, 4, 50)}, ("wav",), {"signal": {2: "n"}})
+    graph = Graph(module, {"signal": torch.randn(1, 4, 50)}, ("wav",), {"signal": {2: "n"}})
+    with mock.patch.object(onnx_file, "_shrink_weights") as shrink:
+        model = to_onnx(graph, "fp16")
+    _, parameters, kind = shrink.call_args.args
+    assert kind == "fp16"
+    return graph, model, partial(onnx_file._shrink_weights, parameters=parameters)
 
 
 @pytest.mark.parametrize(("kind", "bytes_each", "error"), [("fp16", 2, 1e-3), ("int8", 1, 1e-2)])
-def test_weights_take_fewer_bits_and_compute_nearly_the_same(graph, kind, bytes_each, error):
-    model = to_onnx(graph, kind)
+def test_weights_take_fewer_bits_and_compute_nearly_the_same(exported, kind, bytes_each, error):
+    graph, model, shrink = copy.deepcopy(exported)
+    shrink(model, weight_type=kind)
     sizes = {t.name: numpy_helper.to_array(t).nbytes for t in model.graph.initializer}
     assert sizes[f"module.down.weight_{kind}"] == 4 * 64 * 5 * bytes_each
     assert sizes[f"module.up.weight_{kind}"] == 4 * 64 * 8 * bytes_each
@@ -156,8 +167,9 @@ def test_weights_take_fewer_bits_and_compute_nearly_the_same(graph, kind, bytes_
     assert not np.array_equal(found, expected)
 
 
-def test_a_weight_too_large_for_16_bits_is_named(graph):
-    with torch.no_grad():
-        graph.module.down.weight[0, 0, 0] = 1e5
+def test_a_weight_too_large_for_16_bits_is_named(exported):
+    _, model, shrink = copy.deepcopy(exported)
+    (tensor,) = (t for t in model.graph.initializer if t.name == "module.down.weight")
+    tensor.CopyFrom(numpy_helper.from_array(np.full((64, 4, 5), 1e5, np.float32), tensor.name))
     with pytest.raises(InputError, match=r"module\.down\.weight holds numbers too large"):
-        to_onnx(graph, "fp16")
+        shrink(model, weight_type="fp16")
