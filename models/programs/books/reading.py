@@ -122,7 +122,6 @@ class _Files:
         self._left = _MAX_BYTES
 
     def data(self, name: str) -> bytes:
-        """Reads a file."""
         if name not in self.names:
             raise InputError(f"there is no {name!r} in the book; is it an EPUB, and whole?")
         if self._archive.getinfo(name).flag_bits & 1:
