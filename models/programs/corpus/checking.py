@@ -69,21 +69,16 @@ class Checker:
         start_s, end_s = clip.span_s(_LOOK_S)
         return from_pcm16(pcm[round(start_s * RATE) : round(end_s * RATE)]), start_s
 
-    @property
-    def has_model(self) -> bool:
-        """Whether clips are aligned with their texts."""
-        return (self.folder / _MODEL).exists()
-
     def __call__(self, key: str, clips: Sequence[CorpusClip]) -> list[CorpusClip]:
         """Returns clips with their misfit and the ends of their speech, and why they do not fit.
 
         Of a clip that does not fit, its parts are checked. Without a model, clips fit by the
         recognised words, which must include those at their edges.
         """
-        results = list[CorpusClip]()
+        results, has_model = list[CorpusClip](), (self.folder / _MODEL).exists()
         for clip in clips:
             checked = clip
-            if not clip.reason and self.has_model:
+            if not clip.reason and has_model:
                 checked = self.align(clip)
             elif not clip.reason and (clip.misfit > MAX_MISFIT or clip.n_unrecognised):
                 checked = clip._replace(reason=reason_for(clip.misfit))

@@ -131,7 +131,8 @@ class CorpusWriter:
         tables = {r.id: self._table(r.id, "clips") for r in recordings}
         good = [clip for clips in tables.values() for clip in clips if not clip.reason]
         checker = Checker(self._work, self.language)
-        if not checker.train([clip for clip in good if clip.misfit <= MAX_MISFIT], self.n_jobs):
+        fitting = [clip for clip in good if clip.misfit <= MAX_MISFIT]
+        if not (is_trained := checker.train(fitting, self.n_jobs)):
             lack = f"less than {LEAST_S:g} s of speech fit the text"
             _log.warning("%s: clips are only checked by the recognised words", lack)
         for recording in recordings:
@@ -139,7 +140,7 @@ class CorpusWriter:
                 continue
             clips = self._in_chunks(checker, tables[recording.id], lengths[recording.id], bar)
             source = self.sources.get(recording.id)
-            if source is not None and checker.has_model:
+            if source is not None and is_trained:
                 gaps = [*find_gaps(clips, source, soundfile.info(recording.audio).duration)]
                 clips = with_filled(clips, self._in_chunks(Filler(checker), gaps, 0, bar))
             self._write_clips(recording, clips)
