@@ -132,7 +132,8 @@ class CorpusWriter:
         good = [clip for clips in tables.values() for clip in clips if not clip.reason]
         checker = Checker(self._work, self.language)
         fitting = [clip for clip in good if clip.misfit <= MAX_MISFIT]
-        if not (is_trained := checker.train(fitting, self.n_jobs)):
+        is_trained = checker.train(fitting, self.n_jobs)
+        if not is_trained:
             lack = f"less than {LEAST_S:g} s of speech fit the text"
             _log.warning("%s: clips are only checked by the recognised words", lack)
         for recording in recordings:
