@@ -124,9 +124,8 @@ def test_options_without_an_effect_are_refused(options, message):
 
 def test_of_several_precisions_those_a_model_lacks_are_left_out():
     sizes = {"small": True, "longest": 8, "warm_up": 0, "steps": 1}
-    few = ["train.synthetic_utterances=20"]
     wanted = {"model": ["tacotron2"], "mode": ["inference"], "precision": ["fp32", "bf16"]}
-    options = Options(**wanted, **sizes, overrides=few)
+    options = Options(**wanted, **sizes, overrides=["train.synthetic_utterances=20"])
     assert [result.setting for result in run_benchmark(options)] == ["precision=fp32"]
 
 

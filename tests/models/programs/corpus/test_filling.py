@@ -80,8 +80,7 @@ def test_text_that_is_not_spoken_is_not_found(checker, recording):
     source, clips, _, seconds = recording
     (gap,) = find_gaps(clips, source, seconds)
     unread = [s for s in gap.sentences if s.text == "Nobody reads this."]
-    filler = Filler(checker)
-    assert not filler("", [gap._replace(sentences=tuple(unread))])
+    assert not Filler(checker)("", [gap._replace(sentences=tuple(unread))])
 
 
 def test_gaps_without_text_or_sound_are_none(recording):

@@ -177,8 +177,7 @@ def test_every_kind_has_its_share_as_far_as_there_are_texts(pool):
     assert shares["question"] == pytest.approx(0.12, abs=0.03)
     assert shares["exclamation"] == pytest.approx(0.06, abs=0.03)
     available = Counter(text.kind for text in pool)
-    few = [kind for kind in ("single word", "number") if kind in available]
-    for kind in few:
+    for kind in available.keys() & {"single word", "number"}:
         used_up = sum(text.kind == kind for text in chosen) == available[kind]
         assert used_up or shares[kind] > 0.03
     lengths = [share for kind, share in shares.items() if kind.startswith("length")]
