@@ -153,7 +153,7 @@ def exported():
 
 @pytest.mark.parametrize(("kind", "bytes_each", "error"), [("fp16", 2, 1e-3), ("int8", 1, 1e-2)])
 def test_weights_take_fewer_bits_and_compute_nearly_the_same(exported, kind, bytes_each, error):
-    graph, model, shrink = copy.deepcopy(exported)
+    graph, model, shrink = exported[0], copy.deepcopy(exported[1]), exported[2]
     shrink(model, weight_type=kind)
     sizes = {t.name: numpy_helper.to_array(t).nbytes for t in model.graph.initializer}
     assert sizes[f"module.down.weight_{kind}"] == 4 * 64 * 5 * bytes_each
@@ -168,7 +168,7 @@ def test_weights_take_fewer_bits_and_compute_nearly_the_same(exported, kind, byt
 
 
 def test_a_weight_too_large_for_16_bits_is_named(exported):
-    _, model, shrink = copy.deepcopy(exported)
+    model, shrink = copy.deepcopy(exported[1]), exported[2]
     (tensor,) = (t for t in model.graph.initializer if t.name == "module.down.weight")
     tensor.CopyFrom(numpy_helper.from_array(np.full((64, 4, 5), 1e5, np.float32), tensor.name))
     with pytest.raises(InputError, match=r"module\.down\.weight holds numbers too large"):
