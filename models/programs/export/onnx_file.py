@@ -3,7 +3,8 @@
 import logging
 import re
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
@@ -23,6 +24,7 @@ _LONGEST = 2**20  # positions: more than any text has
 op: Any = opset20  # it takes tensors and constants; its types only tensors
 _QUARTER_TURN = numpy_helper.from_array(np.array(np.pi / 2))  # in 64 bits
 WeightType = Literal["fp32", "fp16", "int8"]
+_MAX_INT8 = 127
 
 
 def to_onnx(graph: Graph, weight_type: WeightType = "fp32") -> onnx.ModelProto:
@@ -36,9 +38,7 @@ def to_onnx(graph: Graph, weight_type: WeightType = "fp32") -> onnx.ModelProto:
     sizes = {name: torch.export.Dim(name, min=1, max=_LONGEST) for name in names}
     lengths = (graph.lengths.get(name, {}) for name in graph.inputs)  # by dimension
     shapes = [{dim: sizes[name] for dim, name in dims.items()} for dims in lengths]
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # warnings of packages it does not need
-    with warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore")
+    with _quiet(), torch.no_grad():
         exported = torch.export.export(
             _OfList(graph.module),
             ([*graph.inputs.values()],),
@@ -116,6 +116,20 @@ class _OfList(nn.Module):
         return outputs
 
 
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silences the exporter, which warns of packages that it does not need."""
+    log = logging.getLogger("torch.onnx")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        log.setLevel(level)
+
+
 def _searchsorted(edges: Any, values: Any, right: bool = False, **_unused: object) -> Any:  # noqa: ANN401
     """Counts the edges below each value, in all pairs: there are few edges."""
     is_below = op.LessOrEqual if right else op.Less
@@ -165,7 +179,7 @@ def _shrink_weights(
             axis = 1 if "ConvTranspose" in users else 0  # output channels, rows of an embedding
             others = tuple(dim for dim in range(values.ndim) if dim != axis)
             largest = np.abs(values).max(axis=others, keepdims=True)
-            scale = np.where(largest > 0, largest / 127, 1).astype(np.float32)
+            scale = np.where(largest > 0, largest / _MAX_INT8, 1).astype(np.float32)
             short = (values / scale).round().astype(np.int8)
             scales = numpy_helper.from_array(scale.reshape(-1), f"{name}_scale")
             inputs = [stored, scales.name]

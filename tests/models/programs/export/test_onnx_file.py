@@ -1,4 +1,5 @@
 import copy
+import logging
 from dataclasses import replace
 from functools import partial
 from unittest import mock
@@ -121,6 +122,12 @@ def test_the_denoiser_of_the_graph_is_that_of_the_network():
         expected = network.denoiser(wav[None], network._removed_spectrum())[0]
         found = graph._denoised(wav, graph.removed)
         torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
+
+
+def test_the_level_of_pytorchs_log_is_as_before(caplog):
+    caplog.set_level(logging.INFO, "torch.onnx")
+    to_onnx(Graph(nn.ReLU(), {"signal": torch.zeros(1, 4)}, ("positive",), {}))
+    assert logging.getLogger("torch.onnx").level == logging.INFO
 
 
 class Convolutions(nn.Module):
