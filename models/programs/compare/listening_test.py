@@ -17,7 +17,7 @@ import numpy as np
 import soundfile
 from scipy.stats import binomtest, t
 
-from preprocessors.collector import audio_in
+from preprocessors.audio_folder import SUFFIXES
 from processors.audio.loudness import LOUDNESS_LUFS, loudness, mastering_gain_db
 from processors.audio.streams import write_audio
 from utils.config import build_complete
@@ -65,12 +65,9 @@ def make_test(
     """
     if out.exists() and any(out.iterdir()):
         raise InputError(f"{out} is not empty; choose a new folder")
-    clips = {str(folder): audio_in(folder) for folder in folders}
+    clips = {str(folder): _clips(folder) for folder in folders}
     if len(clips) < len(folders):
         raise InputError("two of the folders are the same; give different ones")
-    for path, *twins in (paths for files in clips.values() for paths in files.values()):
-        if twins:
-            raise InputError(f"{path} and {twins[0]} have the same name; remove one of them")
     names = sorted(set.intersection(*(set(files) for files in clips.values())))
     if (n := n_clips or len(names)) > len(names) or not names:
         fault = f"{', '.join(clips)} have {len(names)} clips of the same name"
@@ -79,7 +76,7 @@ def make_test(
     if others := sorted(set().union(*clips.values()) - set(names)):
         get_logger(__name__).warning("not in all folders, left out: %s", listed(others))
     trials = _trials(tuple(clips), names, kind, n, random.Random(seed))
-    heard = {(system, name): clips[system][name][0] for name, *row in trials for system in row}
+    heard = {(system, name): clips[system][name] for name, *row in trials for system in row}
     gains = _gains(heard)
     for number, (name, *compared) in enumerate(trials, 1):
         for side, system in enumerate(compared, 1):
@@ -97,6 +94,17 @@ def make_test(
 def read_key(path: Path) -> Key:
     """Reads the key of a test."""
     return build_complete(Key, read_json(path), path)
+
+
+def _clips(folder: Path) -> dict[str, Path]:
+    """Lists the audio files of a folder by name without suffix."""
+    clips: dict[str, Path] = {}
+    for path in sorted(folder.iterdir()):
+        if path.suffix.lower() in SUFFIXES and not path.name.startswith("."):
+            if other := clips.get(path.stem):
+                raise InputError(f"{other} and {path} have the same name; remove one of them")
+            clips[path.stem] = path
+    return clips
 
 
 def _trials(
