@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -22,12 +23,21 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.types import ASGIApp
 from starlette.websockets import WebSocket
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from models.programs.page import PAGE
-from models.programs.server import requests
-from models.programs.server.requests import ApiError, Counters, Limits, ModelName, SpeechRequest
+from models.programs.server.requests import (
+    ApiError,
+    Counters,
+    Guard,
+    Limits,
+    ModelName,
+    SpeechRequest,
+    explained,
+    protocol_with_patience,
+)
 from models.programs.server.streams import Address, speak_stream, wyoming_server
 from models.programs.server.voices import VoiceStore, named_references
 from models.synthesizer.settings import Settings
@@ -48,6 +58,24 @@ _HEADERS = {  # of the page
     " script-src 'self' 'unsafe-inline'; connect-src 'self' blob:; img-src data:",
     "X-Frame-Options": "DENY",
 }
+
+
+def build_app(voices: VoiceStore, limits: Limits, wyoming: Address | None = None) -> ASGIApp:
+    """Builds the server, which also speaks the Wyoming protocol at another address if given."""
+    counters = Counters()
+    synthesis = _Synthesis(voices, counters)
+
+    @asynccontextmanager
+    async def lifespan(_api: FastAPI) -> AsyncIterator[None]:
+        async with wyoming_server(wyoming, voices, synthesis.speak, limits, counters):
+            yield
+
+    api = FastAPI(title="Arion", docs_url=None, redoc_url=None, lifespan=lifespan)
+    _add_speech(api, voices, synthesis, limits.patience_s)
+    _add_descriptions(api, voices, counters)
+    for error in (ApiError, InputError, RequestValidationError, HTTPException, Exception):
+        api.add_exception_handler(error, _refused)
+    return Guard(api, limits, counters)
 
 
 def _add_speech(
@@ -117,7 +145,7 @@ async def _refused(_request: Request, error: Exception) -> Response:
     """Returns the response to a request that failed."""
     match error:
         case RequestValidationError():
-            error = requests.explained(list(error.errors()), error.body)
+            error = explained(list(error.errors()), error.body)
         case InputError():
             error = ApiError(400, str(error))
         case HTTPException():
@@ -136,11 +164,13 @@ class _Synthesis:
     """
 
     def __init__(self, voices: VoiceStore, counters: Counters) -> None:
-        self._voices, self._counters = voices, counters
+        self._voices = voices
+        self._counters = counters
         self._lock = Lock()  # of the counters
-        self._threads = ThreadPoolExecutor(1 if torch.cuda.is_available() else 2, "synthesis")
+        n_threads = 1 if torch.cuda.is_available() else 2
+        self._threads = ThreadPoolExecutor(n_threads, "synthesis")
 
-    async def speak(self, request: SpeechRequest, pause: bool = False) -> AsyncIterator[bytes]:
+    async def speak(self, request: SpeechRequest, *, pause: bool = False) -> AsyncIterator[bytes]:
         """Yields the body of the response."""
         # held to the end of the request: what still speaks counts as memory
         voice = await self.in_thread(self._voices.get, request.voice)
@@ -250,20 +280,12 @@ class _WebSockets(WebSocketsSansIOProtocol):
 def server_config(
     voices: VoiceStore, limits: Limits, host: str, port: int, wyoming: Address | None = None
 ) -> uvicorn.Config:
-    """Builds the server, which also speaks the Wyoming protocol at another address if given."""
-    counters = Counters()
-    synthesis = _Synthesis(voices, counters)
-    protocol = wyoming_server(wyoming, voices, synthesis.speak, limits, counters)
-    api = FastAPI(title="Arion", docs_url=None, redoc_url=None, lifespan=lambda _api: protocol)
-    _add_speech(api, voices, synthesis, limits.patience_s)
-    _add_descriptions(api, voices, counters)
-    for error in (ApiError, InputError, RequestValidationError, HTTPException, Exception):
-        api.add_exception_handler(error, _refused)
+    """Returns the configuration of uvicorn."""
     return uvicorn.Config(
-        requests.Guard(api, limits, counters),
+        build_app(voices, limits, wyoming),
         host,
         port,
-        http=requests.protocol_with_patience(limits.patience_s),
+        http=protocol_with_patience(limits.patience_s),
         ws=_WebSockets,
         ws_max_size=limits.body_bytes,
         log_config=None,

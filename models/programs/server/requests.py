@@ -43,7 +43,8 @@ class ApiError(Exception):
         self, status: int, message: str, *, param: str | None = None, headers: Headers = None
     ) -> None:
         super().__init__(message)
-        self.status, self._headers = status, headers
+        self.status = status
+        self._headers = headers
         kind = "server_error" if status >= 500 else "invalid_request_error"
         self._error = {"message": message, "type": kind, "param": param, "code": None}
 
@@ -112,7 +113,8 @@ def explained(faults: list[Any], body: object) -> ApiError:
         error = json.JSONDecodeError(fault["ctx"]["error"], str(body), fault["loc"][-1])
         return ApiError(400, f"the body is not JSON: {error}")
     names = [part[:40] for part in fault["loc"][1:] if isinstance(part, str)]  # lexicon, its word
-    name, value = next(iter(names), None), fault.get("input")
+    name = next(iter(names), None)
+    value = fault.get("input")
     shown = f"; found {str(value)[:80]!r}" if isinstance(value, str | int | float) else ""
     if fault["type"] == "string_too_long":
         shown = f"; found {len(str(value))}"
@@ -175,7 +177,9 @@ class Guard:
     """
 
     def __init__(self, app: ASGIApp, limits: Limits, counters: Counters) -> None:
-        self._app, self._limits, self._counters = app, limits, counters
+        self._app = app
+        self._limits = limits
+        self._counters = counters
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves a request, or the messages of a WebSocket."""
@@ -206,7 +210,8 @@ class Guard:
             status = CLIENT_LEFT
         finally:
             self._counters.requests[status] += 1
-            line = (scope.get("method", "WS"), scope["path"], status, time.monotonic() - start)
+            took_s = time.monotonic() - start
+            line = (scope.get("method", "WS"), scope["path"], status, took_s)
             get_logger(__name__).info("%s %r %d, %.2f s", *line)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -6,10 +6,10 @@ Assistant asks for speech over TCP; a text may also come whole.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import anyio
 from starlette.websockets import WebSocket
@@ -20,8 +20,15 @@ from wyoming.event import Event, Eventable
 from wyoming.info import Attribution, Describe, Info, TtsProgram, TtsVoice, TtsVoiceSpeaker
 from wyoming.server import AsyncEventHandler, AsyncTcpServer
 
-from models.programs.server import requests
-from models.programs.server.requests import ApiError, Counters, Limits, SpeechRequest
+from models.programs.server.requests import (
+    MAX_CHARACTERS,
+    ApiError,
+    Counters,
+    Limits,
+    ModelName,
+    SpeechRequest,
+    validated,
+)
 from models.programs.server.voices import VoiceStore
 from processors.audio.streams import FORMATS
 from processors.text.reading import SentenceStream
@@ -32,8 +39,6 @@ from utils.logging import get_logger
 _FIRST = '{"type": "session.config", "voice": "..."} first'
 _EXPECTED = '{"type": "input.text", "text": "..."} or {"type": "input.done"}'
 Address = tuple[str, int]  # host and port
-# speaks a request, after a pause between sentences or without; yields sound in its format
-Speak = Callable[[SpeechRequest, bool], AsyncIterator[bytes]]
 _SOUND: dict[str, Any] = {"rate": FORMATS["pcm"].rates[0], "width": 2, "channels": 1}
 _ORIGIN: dict[str, Any] = {
     "attribution": Attribution("Arion", ""),
@@ -42,11 +47,18 @@ _ORIGIN: dict[str, Any] = {
 }
 
 
+class Speak(Protocol):
+    """Speaks a request, after a pause between sentences or without."""
+
+    def __call__(self, request: SpeechRequest, *, pause: bool = False) -> AsyncIterator[bytes]:
+        """Yields the sound in the format of the request."""
+
+
 class SessionConfig(SpeechRequest):
     """The first message: a request without its text, which is plain."""
 
     type: Literal["session.config"]
-    model: requests.ModelName = "arion"
+    model: ModelName = "arion"
     input: Literal[""] = ""  # text comes in messages input.text
     response_format: Literal["mp3", "opus", "flac", "wav", "pcm"] = "wav"
     stream_format: Literal["audio"] = "audio"
@@ -60,16 +72,16 @@ class StreamedText:
     """The sentences of a text in parts, which may be as long as that of a request."""
 
     def __init__(self) -> None:
-        self._stream, self._n_characters = SentenceStream(), 0
+        self._stream = SentenceStream()
+        self._n_characters = 0
 
     def add(self, text: str | None) -> list[str]:
         """Returns the sentences that a part of the text, or its end (None), completes."""
         if text is None:
             return self._stream.rest()
         self._n_characters += len(text)
-        if self._n_characters > requests.MAX_CHARACTERS:
-            message = f"input: more than {requests.MAX_CHARACTERS} characters"
-            raise ApiError(400, message, param="input")
+        if self._n_characters > MAX_CHARACTERS:
+            raise ApiError(400, f"input: more than {MAX_CHARACTERS} characters", param="input")
         return self._stream.add(text)
 
 
@@ -85,7 +97,7 @@ async def speak_stream(
         raise ApiError(408, f"no session.config arrived within {patience_s:g} s") from None
     if message.get("type") != "session.config":
         raise ApiError(400, f"the message {str(message)[:80]!r} is too early; expected {_FIRST}")
-    config, sentences = requests.validated(SessionConfig, message), StreamedText()
+    config, sentences = validated(SessionConfig, message), StreamedText()
     request = voices.resolved(config)
     rates = FORMATS["pcm"].rates if config.response_format == "pcm" else ()
     rate = rates[0] if rates else voices.descriptions[request.voice].sample_rate
@@ -97,7 +109,7 @@ async def speak_stream(
             about = {"sentence_index": n_sentences, "sentence_text": sentence}
             start = {"type": "audio.start", **about, "format": config.response_format}
             await socket.send_json({**start, "sample_rate": rate})
-            sound = speak(request.model_copy(update={"input": sentence}), n_sentences > 0)
+            sound = speak(request.model_copy(update={"input": sentence}), pause=n_sentences > 0)
             n_bytes = 0
             async for frame in sound if config.stream_audio else _in_one(sound):
                 await socket.send_bytes(frame)
@@ -237,9 +249,9 @@ class _Handler(AsyncEventHandler):
     ) -> None:
         fields = self._speaker(voice or tts.SynthesizeVoice()) | {"input": text, "format": format}
         fields |= {"model": "arion", "response_format": "pcm"}
-        request = self._voices.resolved(requests.validated(SpeechRequest, fields))
+        request = self._voices.resolved(validated(SpeechRequest, fields))
         with self._counters.place(self._limits):
-            sound = self._speak(request, pause)
+            sound = self._speak(request, pause=pause)
             part = await anext(sound, None)  # wrong texts are refused before the sound begins
             await self._send(AudioStart(**_SOUND))
             while part is not None:

@@ -148,9 +148,11 @@ class VoiceStore:
 
 
 def named_references(words: Sequence[str]) -> dict[str, str | Path]:
-    """Reads words of a command line, NAME=VOICE or VOICE; without words, all installed voices.
+    """Reads the voices of a command line.
 
-    VOICE is an installed voice, an experiment, a folder of experiments, or a name on the Hub.
+    Args:
+        words: NAME=VOICE, or VOICE: an installed voice, an experiment, a folder of experiments, or
+            a name on the Hub. Without words: all installed ones.
     """
     named: list[tuple[str, str | Path]] = []
     for word in words:

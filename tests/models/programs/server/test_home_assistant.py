@@ -6,13 +6,19 @@ import socket
 
 import numpy as np
 import pytest
-from wyoming import tts
 from wyoming.audio import AudioStart, AudioStop
 from wyoming.client import AsyncTcpClient
 from wyoming.error import Error
 from wyoming.event import Event
 from wyoming.info import Describe, Info
-from wyoming.tts import Synthesize, SynthesizeVoice
+from wyoming.tts import (
+    Synthesize,
+    SynthesizeChunk,
+    SynthesizeStart,
+    SynthesizeStop,
+    SynthesizeStopped,
+    SynthesizeVoice,
+)
 
 from models.programs.server.requests import Limits
 from models.synthesizer.synthesizer import Synthesizer
@@ -114,10 +120,10 @@ def test_a_text_that_streams_in_is_spoken_sentence_by_sentence(address, folders)
                     events.append(await client.read_event())
                 return b"".join(event.payload or b"" for event in events)
 
-            begun = map(tts.SynthesizeChunk, ("It w", "as so. Was "))  # the second is not written
-            first = await sentence_of(tts.SynthesizeStart(chosen), *begun)
+            begun = SynthesizeStart(chosen), SynthesizeChunk("It w"), SynthesizeChunk("as so. Was ")
+            first = await sentence_of(*begun)  # before the second is written
             whole = Synthesize("It was so. Was it?")
-            second = await sentence_of(tts.SynthesizeChunk("it?"), whole, tts.SynthesizeStop())
+            second = await sentence_of(SynthesizeChunk("it?"), whole, SynthesizeStop())
             return first, second, await client.read_event()
 
     first, second, last = asyncio.run(conversation())
@@ -125,7 +131,7 @@ def test_a_text_that_streams_in_is_spoken_sentence_by_sentence(address, folders)
     n = len(bytes_of(voice, "Was it?", "pcm", speaker="bert"))
     assert len(second) - n == pytest.approx(2 * 24000 * 0.25, rel=0.05)  # with the pause before it
     assert np.abs(samples(second[:11000])).max() <= 1  # resampled
-    assert tts.SynthesizeStopped.is_type(last.type)
+    assert SynthesizeStopped.is_type(last.type)
 
 
 @pytest.mark.parametrize(
