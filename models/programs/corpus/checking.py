@@ -9,7 +9,8 @@ import numpy as np
 
 from config.preprocess import PreprocessConfig
 from config.text import text_config
-from models.programs.corpus.matching import MAX_MISFIT, RATE, CorpusClip, reason_for
+from models.programs.corpus.clips import RATE, CorpusClip
+from models.programs.corpus.matching import MAX_MISFIT, reason_for
 from preprocessors.manifest import Utterance
 from processors.alignment import aligner
 from processors.alignment.aligner import AlignmentError
@@ -69,24 +70,27 @@ class Checker:
         start_s, end_s = clip.span_s(_LOOK_S)
         return from_pcm16(pcm[round(start_s * RATE) : round(end_s * RATE)]), start_s
 
-    def __call__(self, key: str, clips: Sequence[CorpusClip]) -> list[CorpusClip]:
+    def __call__(self, _key: str, clips: Sequence[CorpusClip]) -> list[CorpusClip]:
         """Returns clips with their misfit and the ends of their speech, and why they do not fit.
 
         Of a clip that does not fit, its parts are checked. Without a model, clips fit by the
         recognised words, which must include those at their edges.
         """
-        results, has_model = list[CorpusClip](), (self.folder / _MODEL).exists()
-        for clip in clips:
+        return [checked for clip in clips for checked in self._checked(clip)]
+
+    def _checked(self, clip: CorpusClip) -> list[CorpusClip]:
+        if clip.reason:
             checked = clip
-            if not clip.reason and has_model:
-                checked = self.align(clip)
-            elif not clip.reason and (clip.misfit > MAX_MISFIT or clip.n_unrecognised):
-                checked = clip._replace(reason=reason_for(clip.misfit))
-            if checked.reason and clip.parts:
-                results += self(key, [CorpusClip(*part) for part in clip.parts])
-            else:
-                results.append(checked._replace(parts=()))
-        return results
+        elif (self.folder / _MODEL).exists():
+            checked = self.align(clip)
+        elif clip.misfit > MAX_MISFIT or clip.n_unrecognised:
+            checked = clip._replace(reason=reason_for(clip.misfit))
+        else:
+            checked = clip
+        if checked.reason and clip.parts:
+            parts = (CorpusClip(*part) for part in clip.parts)
+            return [checked for part in parts for checked in self._checked(part)]
+        return [checked._replace(parts=())]
 
     def align(self, clip: CorpusClip, can_trim: bool = True) -> CorpusClip:
         """Returns a clip with its misfit and the ends of its speech, or why it does not fit."""

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from models.programs.corpus.checking import Checker
-from models.programs.corpus.matching import LONGEST_S, RATE, SHORTEST_S, CorpusClip, reason_for
+from models.programs.corpus.clips import LONGEST_S, RATE, SHORTEST_S, CorpusClip
+from models.programs.corpus.matching import reason_for
 from models.programs.corpus.recognition import Piece, find_pieces
 from models.programs.corpus.texts import SourceText
 

@@ -10,19 +10,13 @@ doubt about which words of the text belong to it.
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import inf, log
-from typing import NamedTuple
 
 import numpy as np
 
+from models.programs.corpus.clips import LONGEST_PAUSE_S, LONGEST_S, SHORTEST_S, USUAL_S, CorpusClip
 from models.programs.corpus.texts import SourceText
 from modules.compiled import compiled
 from processors.records import TimedWord
-
-RATE = 16000  # Hz, of pocketsphinx's acoustic model and of the aligner
-SHORTEST_S, LONGEST_S = 1.0, 15.0  # of a clip, as in other corpora for TTS
-LONGEST_PAUSE_S = 1.0  # inside a clip; longer ones may hold noise
-USUAL_S = 5.0  # of a clip, to which others are compared
-MARGIN_S = 0.1  # of silence before and after the speech of a clip
 
 # prices; a right word earns 1. tools/benchmarks/long_recordings.py measures these and other limits
 _WRONG, _ADDED, _MISSING, _JUMP = 1.0, 0.5, 0.7, 4.5
@@ -44,28 +38,6 @@ _SLOW_S, _SLOW_PHONE_S = 0.5, 0.15
 _UNKNOWN_PHONES = 10  # of a word that the text does not have
 _CLAUSE_COST = 0.05  # of `SourceWord.cut_cost`, after a comma
 _INSIDE_COST = 0.25  # the largest, inside a clause
-
-
-class CorpusClip(NamedTuple):
-    """A stretch of a recording with its text; a line of a table of clips."""
-
-    recording: str
-    start_s: float
-    end_s: float
-    text: str
-    misfit: float  # percent of the words that are recognised otherwise, later nats of the aligner
-    reason: str = ""  # why it is left out
-    room_start_s: float = 0.0  # end of the word before it
-    room_end_s: float = 0.0  # start of the word after it
-    text_first: int = -1  # words of the text; -1 for a clip that has none, or is left out
-    text_last: int = -1
-    n_unrecognised: int = 0  # words at its edges that belong to it by the text only
-    parts: Sequence["CorpusClip"] = ()  # to which it may be divided; lists, as a table is read
-
-    def span_s(self, margin_s: float) -> tuple[float, float]:
-        """Returns start and end with a margin that no word before or after the clip reaches."""
-        start_s = max(self.start_s - margin_s, min(self.room_start_s, self.start_s), 0.0)
-        return start_s, min(self.end_s + margin_s, max(self.room_end_s, self.end_s))
 
 
 def match(recognised: Sequence[str], text: Sequence[str], jumps: np.ndarray) -> np.ndarray:
@@ -165,7 +137,8 @@ class Matcher:
         self.matches = match(["" if noise else word.text for word, noise in pairs], names, jumps)
         self.matches[self.is_noise] = -1
         matches = zip(words, self.matches.tolist(), strict=True)
-        self.is_right = np.array([m >= 0 and word.text == names[m] for word, m in matches], bool)
+        is_right = [m >= 0 and word.text == names[m] for word, m in matches]
+        self.is_right = np.array(is_right, dtype=bool)
         cuts = [
             n
             for n, (before, after) in enumerate(pairwise(words), 1)

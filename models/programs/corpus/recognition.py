@@ -15,9 +15,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.programs.corpus import matching
-from models.programs.corpus.matching import LONGEST_PAUSE_S, LONGEST_S, MARGIN_S, RATE, CorpusClip
-from models.programs.corpus.texts import SourceText, as_cell
+from models.programs.corpus.clips import (
+    LONGEST_PAUSE_S,
+    LONGEST_S,
+    MARGIN_S,
+    RATE,
+    SHORTEST_S,
+    USUAL_S,
+    CorpusClip,
+    as_cell,
+)
+from models.programs.corpus.texts import SourceText
 from processors.alignment.pocketsphinx import LEAD_S
 from processors.audio.frames import from_pcm16
 from processors.audio.speech_level import FRAME_S, frame_levels, speech_frames
@@ -82,11 +90,11 @@ def join_pieces(pieces: Sequence[Piece]) -> list[Piece]:
     for piece in pieces[1:]:
         start_s, end_s = joined[-1]
         is_near = piece.start_s - end_s < LONGEST_PAUSE_S and piece.end_s - start_s < LONGEST_S
-        if is_near and end_s - start_s < matching.USUAL_S:
+        if is_near and end_s - start_s < USUAL_S:
             joined[-1] = Piece(start_s, piece.end_s)
         else:
             joined.append(piece)
-    return [piece for piece in joined if piece.end_s - piece.start_s >= matching.SHORTEST_S]
+    return [piece for piece in joined if piece.end_s - piece.start_s >= SHORTEST_S]
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from models.programs.books.reading import read_book
+from models.programs.corpus.clips import as_cell
 from processors.durations.subtitles import WrittenText
 from processors.records import TimedWord
 from processors.text.frontend import TextFrontend
@@ -41,11 +42,6 @@ class SourceText(NamedTuple):
     def between(self, first: int, last: int) -> str:
         """Returns the text as written from a word through another."""
         return as_cell(self.written[self.words[first].start : self.words[last].end])
-
-
-def as_cell(text: str) -> str:
-    """Returns a text as a cell of metadata.csv, on one line and without `|`."""
-    return " ".join(text.replace("|", " ").split())
 
 
 def read_source(path: Path, frontend: TextFrontend) -> SourceText:

@@ -1,15 +1,11 @@
 """Makes a corpus of recordings; a run that is interrupted goes on where it ended."""
 
-import csv
-import io
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar, cast
-from urllib.parse import quote
 
 import numpy as np
 import soundfile
@@ -17,8 +13,9 @@ import soxr
 
 from models.programs.corpus import recognition
 from models.programs.corpus.checking import LEAST_S, Checker
+from models.programs.corpus.clips import MARGIN_S, RATE, CorpusClip, write_left_out, write_page
 from models.programs.corpus.filling import Filler, find_gaps, with_filled
-from models.programs.corpus.matching import MARGIN_S, MAX_MISFIT, RATE, CorpusClip, Matcher
+from models.programs.corpus.matching import MAX_MISFIT, Matcher
 from models.programs.corpus.texts import SourceText
 from preprocessors.audio_folder import recording_id
 from preprocessors.collector import AUDIO_SUFFIXES, UNREADABLE_SUFFIXES
@@ -39,22 +36,6 @@ RECORD, METADATA = "recordings.json", "metadata.csv"
 LEFT_OUT, REPORT = "left_out.csv", "report.html"
 _PER_CHUNK = 20  # pieces, or clips, that a process takes at a time; progress advances by them
 _BLOCK = 1 << 20  # samples that are read at a time
-_SHOWN = 100  # clips of each list of the page, about ten minutes
-_LONGEST_TEXT = 300  # characters of a text that is left out, which may be a whole chapter
-_HEAD = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; style-src 'unsafe-inline'; media-src 'self' file:">
-<title>{title}</title>
-<style>
-:root {{ color-scheme: light dark; font: 1rem/1.4 system-ui, sans-serif }}
-body {{ max-width: 75rem; margin: 1rem auto; padding: 0 1rem }}
-td {{ padding: .3rem .6rem .3rem 0; vertical-align: top; border-bottom: 1px solid #8884 }}
-audio {{ height: 2rem; width: 18rem }}
-</style>
-<h1>{title}</h1>
-<p>{summary}</p>
-"""
 _log = get_logger(__name__)
 T = TypeVar("T")
 R = TypeVar("R")
@@ -109,7 +90,8 @@ class CorpusWriter:
             refuse_other_contents(self.out / RECORD, made_of)
             write_json(self.out / RECORD, {"made_of": dict(made_of)})
             if (self.out / REPORT).exists():
-                shutil.rmtree(self._work, ignore_errors=True)
+                if self._work.exists():
+                    shutil.rmtree(self._work)
                 _log.info("%s is complete; nothing is left to do", self.out)
                 return
             lengths = {r.id: round(soundfile.info(r.audio).duration) for r in recordings}
@@ -264,48 +246,3 @@ def _sounds(file: soundfile.SoundFile, clips: Sequence[CorpusClip]) -> Iterator[
             n_past = min(max(start - offset, 0), len(buffer))
             buffer, offset = np.concatenate([buffer[n_past:], block]), offset + n_past
         yield buffer[max(start - offset, 0) : end - offset]
-
-
-def write_left_out(path: Path, clips: Sequence[CorpusClip]) -> None:
-    """Writes what is left out, and why, in the order of the recordings."""
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
-    writer.writerow(["recording", "start_s", "end_s", "reason", "text"])
-    for clip in sorted(clips, key=lambda clip: (clip.recording, clip.start_s)):
-        times = [f"{clip.start_s:.2f}", f"{clip.end_s:.2f}"] if clip.recording else ["", ""]
-        writer.writerow([clip.recording, *times, clip.reason, clip.text[:_LONGEST_TEXT]])
-    write_text(path, table.getvalue())
-
-
-def write_page(
-    path: Path,
-    good: Mapping[str, CorpusClip],
-    left_out: Sequence[CorpusClip],
-    recordings: Mapping[str, Path],
-) -> None:
-    """Writes a page with the clips of the largest misfit, by id, and with what is left out.
-
-    Clips are those in the folder `wavs` next to it; what is left out is in the recordings.
-    """
-    minutes = sum(clip.end_s - clip.start_s for clip in good.values()) / 60
-    worst = sorted(good.items(), key=lambda item: -item[1].misfit)[:_SHOWN]
-    audible = [clip for clip in left_out if clip.recording]
-    longest = sorted(audible, key=lambda clip: clip.start_s - clip.end_s)[:_SHOWN]
-    n_good, n_bad = len(good), len(audible)
-    summary = f"{counted(n_good, 'clips')}, {minutes:.1f} min; {n_bad} stretches left out."
-    parts = [_HEAD.format(title=escape(path.absolute().parent.name), summary=summary)]
-    parts.append(f"<h2>Clips with the largest misfit ({len(worst)} of {n_good})</h2><table>")
-    for id, clip in worst:
-        parts.append(_row(f"wavs/{quote(id)}.wav", f"{id}, misfit {clip.misfit:.0f}", clip))
-    parts.append(f"</table><h2>Left out, the longest ({len(longest)} of {n_bad})</h2><table>")
-    for clip in longest:
-        span = f"{clip.recording}, {clip.start_s:.2f}–{clip.end_s:.2f} s"
-        uri = recordings[clip.recording].absolute().as_uri()
-        parts.append(_row(f"{uri}#t={clip.start_s:.2f},{clip.end_s:.2f}", span, clip))
-    write_text(path, "\n".join([*parts, "</table>", ""]))
-
-
-def _row(url: str, label: str, clip: CorpusClip) -> str:
-    audio = f'<audio controls preload="none" src="{escape(url)}"></audio>'
-    text = f"{escape(clip.text[:_LONGEST_TEXT])}<br><em>{escape(clip.reason)}</em>"
-    return f"<tr><td>{audio}<td>{escape(label)}<td>{text}"

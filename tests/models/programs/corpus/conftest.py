@@ -8,7 +8,7 @@ import soundfile
 
 from models.programs.corpus import checking
 from models.programs.corpus.checking import Checker
-from models.programs.corpus.matching import CorpusClip
+from models.programs.corpus.clips import CorpusClip
 from models.programs.corpus.writing import _pcm
 from tests.commands import ROOT
 

@@ -5,7 +5,7 @@ import pytest
 
 from models.programs.corpus import checking
 from models.programs.corpus.checking import Checker
-from models.programs.corpus.matching import CorpusClip
+from models.programs.corpus.clips import CorpusClip
 from processors.alignment.textgrid import read_textgrid
 from processors.records import Alignment
 from tests.commands import ROOT

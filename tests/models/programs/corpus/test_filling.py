@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from config.text import TextConfig
+from models.programs.corpus.clips import CorpusClip
 from models.programs.corpus.filling import Filler, Gap, find_gaps, with_filled
-from models.programs.corpus.matching import CorpusClip
 from models.programs.corpus.texts import source_of
 from processors.text.frontend import TextFrontend
 

@@ -10,7 +10,7 @@ import soundfile
 
 from config.preprocess import CorpusConfig
 from models.programs.corpus import writing
-from models.programs.corpus.matching import CorpusClip
+from models.programs.corpus.clips import CorpusClip
 from preprocessors.corpora import read_corpus
 from processors.audio.loudness import loudness
 from processors.metrics.recognition.user_models import UserFunctionError
