@@ -38,11 +38,16 @@ _OWN_IMPORT = re.compile(r"^(\s*from )(?=(?:config|processors|utils)\b)", re.MUL
 ONE_PASS = ("acoustic", "vocoder")  # names of graphs
 # in place of the file that needs NumPy; worker.js defines the module
 _LETTER_NETWORK = "from browser import phones_of\n\nLetterNetwork = object\n"
-_PYODIDE = "pyodide.mjs pyodide.asm.mjs pyodide.asm.wasm pyodide-lock.json python_stdlib.zip"
 # of each package, by its name and version: the files that are needed
 PACKAGES = {
-    "onnxruntime-web@1.30.0": ["dist/ort.wasm.bundle.min.mjs", "dist/ort-wasm-simd-threaded.wasm"],
-    "pyodide@314.0.7": _PYODIDE.split(),
+    "onnxruntime-web@1.30.0": ("dist/ort.wasm.bundle.min.mjs", "dist/ort-wasm-simd-threaded.wasm"),
+    "pyodide@314.0.7": (
+        "pyodide.mjs",
+        "pyodide.asm.mjs",
+        "pyodide.asm.wasm",
+        "pyodide-lock.json",
+        "python_stdlib.zip",
+    ),
 }
 
 
@@ -58,7 +63,8 @@ class ExportedVoice(NamedTuple):
         """The voice's own factor on the noise of its flow; None: it has no flow."""
         if not any("temperature" in graph.inputs for graph in self.graphs.values()):
             return None
-        return cast("float", cast("Any", self.model.network).config.temperature)
+        own: float = cast("Any", self.model.network).config.temperature
+        return own
 
     @property
     def speakers_by_sid(self) -> list[int]:
@@ -89,7 +95,11 @@ def open_voice(reference: str | Path, vocoder: str | Path | None = None) -> Expo
 
 
 def export_voice(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp32") -> None:
-    """Writes the folder `target`, completely or not at all; an InputError if it is not empty."""
+    """Writes the folder `target`, completely or not at all.
+
+    Raises:
+        InputError: If `target` is not empty.
+    """
     with new_folder(target) as folder:
         write_networks(voice, folder, weight_type)
         write_frontend(voice.model.config, voice.model.assets, folder)

@@ -47,7 +47,7 @@ class SherpaInputs(nn.Module):
         return outputs
 
 
-def models_of(voice: ExportedVoice, weight_type: WeightType) -> dict[str, onnx.ModelProto]:
+def matcha_models(voice: ExportedVoice, weight_type: WeightType) -> dict[str, onnx.ModelProto]:
     """Builds the graphs by file name.
 
     Inputs of "model" are `x` (1, N) ids, `x_length` (1,) which is not used, `noise_scale` (1,) of
@@ -81,14 +81,14 @@ def models_of(voice: ExportedVoice, weight_type: WeightType) -> dict[str, onnx.M
     return {"model": acoustic, "vocoder": vocoder}
 
 
-def tokens() -> str:
+def matcha_tokens() -> str:
     """Returns lines of a character and its id; the second of two apostrophes is used."""
     ids = dict.fromkeys(_NOT_SPOKEN, 0)
     ids |= {char: i for i, char in enumerate(ESPEAK_CHARACTERS, start=1)}
     return "".join(f"{char} {i}\n" for char, i in ids.items())
 
 
-def lexicon_of(voice: ExportedVoice) -> str:
+def matcha_lexicon(voice: ExportedVoice) -> str:
     """Returns lines of a word and its characters: the user's words, in English then CMUdict's."""
     language, lexicon = voice.model.speakers[0].language, voice.model.assets.lexicon or ""
     entries = (line.split() for line in lexicon.splitlines() if line.strip())

@@ -17,9 +17,13 @@ from onnx import helper, numpy_helper
 from onnx.compose import merge_models
 from onnx.parser import parse_graph
 
-from models.programs.export import matcha_sherpa
 from models.programs.export.folder import ONE_PASS, ExportedVoice, check_one_pass, copy_licences
-from models.programs.export.matcha_sherpa import NOISE_SCALE
+from models.programs.export.matcha_sherpa import (
+    NOISE_SCALE,
+    matcha_lexicon,
+    matcha_models,
+    matcha_tokens,
+)
 from models.programs.export.onnx_file import WeightType, add_prefix, to_onnx
 from processors.text.g2p import CMUDICT_PATH
 from processors.text.normalisation.numbers import year_or_number
@@ -242,8 +246,8 @@ def export_sherpa(voice: ExportedVoice, target: Path, weight_type: WeightType = 
     check_one_pass(voice)
     with new_folder(target) as folder:
         if voice.model.config.preprocess.text.is_characters:
-            models = matcha_sherpa.models_of(voice, weight_type)
-            texts = {"tokens": matcha_sherpa.tokens(), "lexicon": matcha_sherpa.lexicon_of(voice)}
+            models = matcha_models(voice, weight_type)
+            texts = {"tokens": matcha_tokens(), "lexicon": matcha_lexicon(voice)}
         else:
             has = "this format has a lexicon of ARPAbet"
             _check_phones(voice, ("lexicon",), has, "for phones of espeak-ng use --format piper")
@@ -258,16 +262,20 @@ def export_sherpa(voice: ExportedVoice, target: Path, weight_type: WeightType = 
                 "punctuation": " ".join(PAUSE_OF_MARK),
             }
             helper.set_model_props(models["model"], facts)
-            names = {name: name for name in ARPABET} | PAUSE_OF_MARK
-            ids = {token: ids_of(voice, [name])[0] for token, name in names.items()}
-            tokens = "".join(f"{name} {i}\n" for name, i in {_BETWEEN_WORDS: 0, **ids}.items())
-            texts = {"tokens": tokens, "lexicon": _lexicon(voice)}
+            texts = {"tokens": _tokens(voice), "lexicon": _lexicon(voice)}
         for name, model in models.items():
             onnx.save(model, folder / f"{name}.onnx")
         for name, text in texts.items():
             (folder / f"{name}.txt").write_text(text, encoding="utf-8")
         copy_licences(voice, folder)
         shutil.copy(CMUDICT_PATH.with_suffix(".LICENSE"), folder)
+
+
+def _tokens(voice: ExportedVoice) -> str:
+    """Returns lines of a token and its id."""
+    names = {name: name for name in ARPABET} | PAUSE_OF_MARK
+    ids = {token: ids_of(voice, [name])[0] for token, name in names.items()}
+    return "".join(f"{name} {i}\n" for name, i in {_BETWEEN_WORDS: 0, **ids}.items())
 
 
 def _lexicon(voice: ExportedVoice) -> str:

@@ -22,7 +22,11 @@ class Clause(NamedTuple):
 
 
 class Reader:
-    """Turns texts into the phone ids of a voice, by the frontend.json in its folder."""
+    """Turns texts into the phone ids of a voice.
+
+    Args:
+        folder: With frontend.json.
+    """
 
     def __init__(self, folder: Path) -> None:
         settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
@@ -31,8 +35,10 @@ class Reader:
             text["lexicon_path"] = str(folder / text["lexicon_path"])
         unknown = settings["unknown_characters"]
         phones = VoicePhones(settings["trained_phones"], settings["unknown_phones"], unknown)
-        longest, p_arpabet = settings["max_phones"], settings["p_arpabet"]
-        self._read = TextReader(TextConfig(**text), longest, phones, p_arpabet, unknown)
+        p_arpabet = settings["p_arpabet"]
+        self._read = TextReader(
+            TextConfig(**text), settings["max_phones"], phones, p_arpabet, unknown
+        )
         self._vocabulary = Vocabulary(settings["symbols"])
 
     def __call__(self, text: str, language: str) -> list[list[Clause]]:
@@ -45,8 +51,12 @@ class Reader:
         Raises:
             ValueError: If there is no word, or one that cannot be pronounced.
         """
-        ids_of = self._vocabulary.ids
         return [
-            [Clause(s.text, s.phones, ids_of(s.phones), s.words) for s in sentence]
+            [
+                Clause(
+                    spoken.text, spoken.phones, self._vocabulary.ids(spoken.phones), spoken.words
+                )
+                for spoken in sentence
+            ]
             for sentence in self._read(text, language)
         ]

@@ -51,9 +51,14 @@ class Voice:
         self._graphs = {name: open_graph(folder / f"{name}.onnx", options) for name in names}
 
     def __call__(self, text: str, **settings: Any) -> np.ndarray:  # noqa: ANN401
-        """Speaks a text of any length in the speaker's language; returns (S,) float32 in [-1, 1].
+        """Speaks a text of any length.
 
-        `settings` are those of `generate`.
+        Args:
+            text: Any text of the speaker's language.
+            settings: Those of `generate`.
+
+        Returns:
+            (S,) float32 in [-1, 1].
         """
         wav = np.concatenate(list(self.generate(text, **settings)))
         peak = float(np.abs(wav).max(initial=0))
@@ -91,11 +96,9 @@ class Voice:
         controls |= self._flow(temperature, seed)
         noise = np.random.default_rng(seed)
         sentences = self._reader(text, self.facts["speakers"][number]["language"])
-        pause_s, hop_length = self.facts["sentence_pause_s"] * (1 / pace), self.facts["hop_length"]
-        n_frames = round(pause_s * self.sample_rate / hop_length)  # between sentences
         for i, sentence in enumerate(sentences):
             if i > 0:
-                yield np.zeros(n_frames * hop_length, np.float32)
+                yield np.zeros(self._pause_samples(1 / pace), np.float32)
             for clause in sentence:
                 mel = self.mel(clause.phone_ids, number, controls, noise)
                 yield self._faded(self.wav(mel, noise))
@@ -166,6 +169,12 @@ class Voice:
         if not 0 <= temperature <= 2:
             raise ValueError(f"the temperature {temperature:g} is not from 0 to 2")
         return {"temperature": np.array([temperature], np.float32), "seed": np.array([seed])}
+
+    def _pause_samples(self, slower: float) -> int:
+        """Returns the samples of the pause between sentences, in whole frames."""
+        hop_length: int = self.facts["hop_length"]
+        seconds = self.facts["sentence_pause_s"] * slower
+        return round(seconds * self.sample_rate / hop_length) * hop_length
 
     def _faded(self, wav: np.ndarray) -> np.ndarray:
         """Fades the ends by half cosines."""

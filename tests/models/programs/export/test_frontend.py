@@ -49,10 +49,15 @@ def frontend_in(
     folder: Path, text: dict[str, object], vocabulary, inference=None, **assets
 ) -> TextReader:
     """Writes a voice's front end, and makes the toolkit's own for the same voice."""
-    tree = {"task": "tts", "model_type": "FastPitch", "log_dir": "ckpts/tts", "dataset": ["tiny"]}
-    tree |= {"dataset_path": {"tiny": "data/tiny"}}
-    tree |= {"preprocess": {"aligner": "learned", "text": text}}
-    tree |= {"inference": {"max_phones": 60, **(inference or {})}}
+    tree = {
+        "task": "tts",
+        "model_type": "FastPitch",
+        "dataset": ["tiny"],
+        "dataset_path": {"tiny": "data/tiny"},
+        "log_dir": "ckpts/tts",
+        "preprocess": {"aligner": "learned", "text": text},
+        "inference": {"max_phones": 60, **(inference or {})},
+    }
     folder.mkdir(exist_ok=True)
     write_json(folder / "config.json", tree)
     config = load_config(folder / "config.json")
@@ -64,9 +69,11 @@ def frontend_in(
 
 def read_apart(folder: Path, texts: list[str], language: str) -> list[list[list[list[int]]]]:
     lines = "\n".join(map(json.dumps, texts))
-    command, pipe = [sys.executable, "-I", "-c", READ, str(folder), language], subprocess.PIPE
-    output = subprocess.check_output(command, input=lines, text=True, stderr=pipe, cwd=folder)
-    return [json.loads(line) for line in output.splitlines()]
+    command = [sys.executable, "-I", "-c", READ, str(folder), language]
+    done = subprocess.run(
+        command, input=lines, text=True, capture_output=True, check=True, cwd=folder
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def assert_same_ids(folder, reader, vocabulary, texts, language):
@@ -101,8 +108,8 @@ def test_other_phone_sets_have_the_ids_of_the_toolkit(
 def test_the_lexicon_of_the_voice_is_used_and_its_phones_alone(tmp_path):
     vocabulary = voice_phones.arpabet_vocabulary()
     trained = frozenset(vocabulary.symbols) - {"ZH", "<!>"}
-    assets = {"lexicon": "arion  ZH AA1 N\n", "trained_phones": trained}
-    frontend_in(tmp_path, {"lexicon_path": "gone/lexicon.txt"}, vocabulary, **assets)
+    lexicon, text = "arion  ZH AA1 N\n", {"lexicon_path": "gone/lexicon.txt"}
+    frontend_in(tmp_path, text, vocabulary, lexicon=lexicon, trained_phones=trained)
     ((phones,),) = read_apart(tmp_path, ["Arion!"], "en-us")[0]
     names = [vocabulary.symbols[i] for i in phones]
     assert names[1:] == ["Z", "AA1", "N", "<.>"]

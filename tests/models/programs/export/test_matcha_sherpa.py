@@ -27,9 +27,14 @@ def session_of(model: str) -> onnxruntime.InferenceSession:
 
 @pytest.fixture(scope="module")
 def voice(tmp_path_factory) -> ExportedVoice:
-    folder, vocabulary = tmp_path_factory.mktemp("voice") / "two", espeak_characters_vocabulary()
-    text = {"vocabulary": vocabulary, "phone_extractor": "espeak_characters"}
-    make_voice(folder, *SPEAKERS, **text, model="Matcha", default="bert")
+    folder = make_voice(
+        tmp_path_factory.mktemp("voice") / "two",
+        *SPEAKERS,
+        vocabulary=espeak_characters_vocabulary(),
+        phone_extractor="espeak_characters",
+        model="Matcha",
+        default="bert",
+    )
     return open_voice(folder, "griffin_lim")
 
 
@@ -55,9 +60,13 @@ def test_a_text_of_any_length_has_the_mel_of_the_network_by_the_default_speaker(
     assert names == ["x", "x_length", "noise_scale", "length_scale", "sid"]
     for N in (1, 4, 40):
         ids = torch.arange(N)[None] * 5 % 178
-        inputs = {"x": ids.numpy(), "x_length": np.array([N]), "sid": np.array([0])}
-        scales = np.array([[0.667], [1.3]], np.float32)
-        inputs |= dict(zip(("noise_scale", "length_scale"), scales, strict=True))
+        inputs = {
+            "x": ids.numpy(),
+            "x_length": np.array([N]),
+            "noise_scale": np.array([0.667], np.float32),
+            "length_scale": np.array([1.3], np.float32),
+            "sid": np.array([0]),
+        }
         mel, durations = session.run(None, inputs)
         expected = infer(voice.model.network, ids[0].tolist(), duration_control=1.3)
         np.testing.assert_array_equal(durations, expected.durations)
@@ -81,7 +90,7 @@ def test_at_any_pace_phones_end_in_the_same_frames_in_onnxruntime():
 
 
 def test_tokens_are_the_symbols_with_their_ids():
-    lines = matcha_sherpa.tokens().splitlines()
+    lines = matcha_sherpa.matcha_tokens().splitlines()
     ids = {line[0]: int(line[2:]) for line in lines}
     assert len(ids) == len(lines)
     vocabulary = espeak_characters_vocabulary()
@@ -92,17 +101,19 @@ def test_tokens_are_the_symbols_with_their_ids():
 
 def test_the_lexicon_has_the_words_of_cmudict_as_espeak_says_them(voice, tmp_path, monkeypatch):
     monkeypatch.setattr(matcha_sherpa, "CMUDICT_PATH", words_in(tmp_path))
-    lexicon = matcha_sherpa.lexicon_of(voice)
+    lexicon = matcha_sherpa.matcha_lexicon(voice)
     assert lexicon == "hello h ə l ˈ o ʊ\nworld w ˈ ɜ ː l d\n"
 
 
 @pytest.mark.slow
 def test_the_published_sherpa_onnx_speaks(voice, exported):
     sherpa_onnx = pytest.importorskip("sherpa_onnx")
-    files = {"acoustic_model": "model.onnx", "vocoder": "vocoder.onnx"}
-    files |= {"lexicon": "lexicon.txt", "tokens": "tokens.txt"}
-    paths = {key: str(exported / name) for key, name in files.items()}
-    matcha = sherpa_onnx.OfflineTtsMatchaModelConfig(**paths)
+    matcha = sherpa_onnx.OfflineTtsMatchaModelConfig(
+        acoustic_model=str(exported / "model.onnx"),
+        vocoder=str(exported / "vocoder.onnx"),
+        lexicon=str(exported / "lexicon.txt"),
+        tokens=str(exported / "tokens.txt"),
+    )
     model = sherpa_onnx.OfflineTtsModelConfig(matcha=matcha, num_threads=1)
     tts = sherpa_onnx.OfflineTts(sherpa_onnx.OfflineTtsConfig(model=model))
     assert (tts.sample_rate, tts.num_speakers) == (22050, 2)

@@ -51,7 +51,8 @@ def test_the_published_sherpa_onnx_speaks_as_the_network(voice, exported):
     assert (exported / "cmudict.LICENSE").is_file()
     phones = ["<sil>", *lookup("the"), *lookup("fox"), "<.>"]
     for speed in (1.0, 0.8):
-        found, expected = tts.generate("the fox", 1, speed), wav_of(voice, phones, 1 / speed)
+        found = tts.generate("the fox", sid=1, speed=speed)
+        expected = wav_of(voice, phones, 1 / speed)
         assert found.sample_rate == voice.model.mel.sample_rate
         np.testing.assert_allclose(np.array(found.samples), expected, rtol=0, atol=1e-3)
 
@@ -82,8 +83,10 @@ def test_phones_that_were_not_trained_have_the_ids_of_the_nearest(voice):
 
 
 def test_a_voice_of_espeak_has_settings_for_piper(tmp_path):
-    text = {"vocabulary": vocabulary_of(["h", "ə", "l", "ˈoʊ", "ç"]), "phone_extractor": "espeak"}
-    folder = make_voice(tmp_path / "one", Speaker("anna", "en-us"), **text)
+    phones = vocabulary_of(["h", "ə", "l", "ˈoʊ", "ç"])
+    folder = make_voice(
+        tmp_path / "one", Speaker("anna", "en-us"), vocabulary=phones, phone_extractor="espeak"
+    )
     espeak = open_voice(folder, "griffin_lim")
     settings = piper_settings(espeak)
     assert ["ˈ", "o", "ʊ"] in settings["vowel_clusters"]

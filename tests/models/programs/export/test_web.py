@@ -84,8 +84,9 @@ def test_the_letter_network_in_javascript_is_that_of_the_toolkit(exported, tmp_p
 
 
 def test_voices_that_a_browser_cannot_speak_are_refused(home, tmp_path):
-    text = {"vocabulary": vocabulary_of(["a", "b"]), "phone_extractor": "espeak"}
-    espeak = make_voice(tmp_path / "espeak", **text)
+    espeak = make_voice(
+        tmp_path / "espeak", vocabulary=vocabulary_of(["a", "b"]), phone_extractor="espeak"
+    )
     with pytest.raises(InputError, match="needs phones of espeak-ng, which browsers do not have"):
         export_web(open_voice(espeak, "griffin_lim"), tmp_path / "out")
     noisy = open_voice(home, make_waveglow(tmp_path / "waveglow"))
