@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 _CLEAR_REFS, _STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
+_RESAMPLES = 2000
 
 
 class Work(NamedTuple):
@@ -131,12 +132,14 @@ def figures_of(measurement: Measurement, *, on_cpu: bool) -> dict[str, float]:
 
 
 def ratios_of(first: Measurement, second: Measurement) -> dict[str, float]:
-    """Returns ratios of median times per frame, first / second, and the number of pairs of calls.
+    """Returns median times per frame of the first, divided by those of the second.
 
-    Ratios have 95 % percentile bootstrap intervals over the pairs (Efron 1979).
+    Returns:
+        Ratios, with 95 % percentile bootstrap intervals over the pairs of calls (Efron 1979), and
+        the number of these pairs.
     """
     n = len(first.calls)
-    drawn = np.random.default_rng(0).integers(n, size=(2000, n))  # pairs
+    drawn = np.random.default_rng(0).integers(n, size=(_RESAMPLES, n))  # pairs
     figures: dict[str, float] = {}
     for name, kind in (("CPU time", "cpu_s"), ("elapsed", "wall_s")):
         above, below = (

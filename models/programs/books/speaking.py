@@ -78,7 +78,8 @@ def speak_book(
             write_json(folder / MANIFEST, {"made_of": made_of, "chapters": []})
         texts = [_sentences(chapter, voice, settings) for chapter in book.chapters]
         unfinished = [folder / _UNFINISHED / name for name in names]
-        _remove_damaged(folder / _UNFINISHED)
+        for path in unfinished:
+            _remove_damaged(path)
         rows = [*zip(book.chapters, names, texts, unfinished, strict=True)]
         n_spoken = sum(len(t if name in done else _parts(path)) for _, name, t, path in rows)
         with progress(sum(map(len, texts)), "sentences", initial=n_spoken) as bar:
@@ -103,8 +104,8 @@ def speak_book(
 def _sentences(chapter: Chapter, voice: Synthesizer, settings: Settings) -> list[_Sentence]:
     """Splits a chapter into sentences, of at most 2000 phones, with the pauses behind."""
     pause_s = voice.config.inference.sentence_pause_s * settings.duration_control
-    rate = voice.model.mel.sample_rate
-    n_pauses = [round(pause_s * n * rate) for n in (1, _PARAGRAPH_PAUSES, _CHAPTER_PAUSES)]
+    sample_rate = voice.model.mel.sample_rate
+    n_pauses = [round(pause_s * n * sample_rate) for n in (1, _PARAGRAPH_PAUSES, _CHAPTER_PAUSES)]
     sentences: list[_Sentence] = []
     for n, paragraph in enumerate(chapter.paragraphs):
         for sentence in merge_wordless(split_sentences(paragraph)):
@@ -151,8 +152,8 @@ def _chapters_done(folder: Path, made_of: dict[str, str]) -> dict[str, dict[str,
 
 
 def _remove_damaged(folder: Path) -> None:
-    """Removes files of sentences, in folders of chapters, that cannot be read after a crash."""
-    for part in sorted(folder.glob("*/[0-9]*.npy")):
+    """Removes files of sentences that cannot be read, such as after a power failure."""
+    for part in _parts(folder):
         try:
             read_array(part)
         except InputError:

@@ -79,11 +79,16 @@ epub:type="pagebreak" title="3">3</span></p>
 <aside epub:type="footnote" id="n"><p>A note.</p></aside></body></html>"""
 TWO = """<html><body><p>Still the first.</p><div><a id="b"/><h2>Second</h2></div>
 <p id="c">Its text.</p></body></html>"""
-FILES = {"mimetype": "application/epub+zip", "META-INF/container.xml": CONTAINER}
-FILES |= {"OPS/book.opf": PACKAGE, "OPS/nav.xhtml": NAV, "OPS/toc.ncx": NCX}
-FILES |= {"OPS/text/one .xhtml": ONE, "OPS/text/two.xhtml": TWO}
-FILES |= {"OPS/ad.xhtml": "<p>An advertisement.</p>"}
-PICTURE = {"OPS/text/one .xhtml": "<p id='a'><img/></p>"}
+FILES = {
+    "mimetype": "application/epub+zip",
+    "META-INF/container.xml": CONTAINER,
+    "OPS/book.opf": PACKAGE,
+    "OPS/nav.xhtml": NAV,
+    "OPS/toc.ncx": NCX,
+    "OPS/text/one .xhtml": ONE,
+    "OPS/text/two.xhtml": TWO,
+    "OPS/ad.xhtml": "<p>An advertisement.</p>",
+}
 FIRST = ("First part", "Café (a).", "Still the first.")
 SECOND = ("Second", "Its text.")
 
@@ -96,11 +101,18 @@ def book_of(folder, text, name="tale.txt"):
 def test_a_text_of_project_gutenberg_has_its_chapters_and_no_licence(tmp_path):
     book = book_of(tmp_path, GUTENBERG)
     assert book.title == "A Tale"
-    first, second = "CHAPTER I. The Start", "CHAPTER II. The End"
-    dark = "It was very dark and cold. Part one of it was so."
-    memoirs = "Chapter 7 of the memoirs that she wrote had been lost in the fire, which was a pity"
-    chapters = (first, dark, f"{memoirs} for all of us."), (second, "So it was.")
-    assert book.chapters == tuple(Chapter(texts[0], texts) for texts in chapters)
+    assert book.chapters == (
+        Chapter(
+            "CHAPTER I. The Start",
+            (
+                "CHAPTER I. The Start",
+                "It was very dark and cold. Part one of it was so.",
+                "Chapter 7 of the memoirs that she wrote had been lost in the fire, which was a"
+                " pity for all of us.",
+            ),
+        ),
+        Chapter("CHAPTER II. The End", ("CHAPTER II. The End", "So it was.")),
+    )
 
 
 @pytest.mark.parametrize(
@@ -244,7 +256,11 @@ def epub(folder, changes=None):
             {"Old first": FIRST, "Old second": SECOND},
         ),
         ({"OPS/nav.xhtml": "<nav/>"}, {"First part": (*FIRST, *SECOND)}),  # those of headings
-        (PICTURE, {"First part": FIRST[2:], "Second": SECOND}),  # its title goes with what follows
+        # the title of a document without text goes with the next block
+        (
+            {"OPS/text/one .xhtml": "<p id='a'><img/></p>"},
+            {"First part": FIRST[2:], "Second": SECOND},
+        ),
     ],
 )
 def test_chapters_are_those_of_the_contents_or_of_headings(tmp_path, changes, chapters):
