@@ -36,18 +36,22 @@ voice (int64[1, n] input, int64[1] input_lengths, float[3] scales{sid}) => (floa
 
 def write_voice(path, speakers=()):
     """Writes a graph with Piper's inputs, and its settings."""
-    inputs = {"sid": ", int64[1] sid", "speaker": "sid"} if speakers else {}
-    heights = [0.25, 0.5, 1.0][: len(speakers)] or [1.0]
-    fields = {"sid": "", "speaker": "first", "n": len(heights), "heights": str(heights)[1:-1]}
-    graph = parse_graph(GRAPH.format(**fields | inputs))
+    sid, speaker = (", int64[1] sid", "sid") if speakers else ("", "first")
+    heights = [0.25, 0.5, 1.0][: len(speakers)] if speakers else [1.0]
+    constants = {"n": len(heights), "heights": ", ".join(map(str, heights))}
+    graph = parse_graph(GRAPH.format(sid=sid, speaker=speaker, **constants))
     ones = np.ones((1, 1, SAMPLES_PER_ID), np.float32)
     graph.initializer.append(numpy_helper.from_array(ones, "ones"))
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.save(model, path)
-    config = {"num_symbols": len(PHONES), "num_speakers": max(1, len(speakers))}
-    config |= {"audio": {"sample_rate": 16000}, "espeak": {"voice": "en-us"}}
-    config |= {"phoneme_id_map": {phone: [n] for n, phone in enumerate(PHONES)}}
-    config |= {"speaker_id_map": {name: n for n, name in enumerate(speakers)}}
+    config = {
+        "num_symbols": len(PHONES),
+        "num_speakers": max(1, len(speakers)),
+        "audio": {"sample_rate": 16000},
+        "espeak": {"voice": "en-us"},
+        "phoneme_id_map": {phone: [n] for n, phone in enumerate(PHONES)},
+        "speaker_id_map": {name: n for n, name in enumerate(speakers)},
+    }
     path.with_name(f"{path.name}.json").write_text(json.dumps(config))
     return str(path)
 

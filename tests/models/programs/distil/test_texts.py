@@ -193,12 +193,17 @@ def test_voices_get_different_texts_of_the_same_length_and_together_all(pool):
 
 
 def test_more_speech_continues_what_less_began(pool):
-    for name, amounts in (("length", (500, 1500)), ("n_texts", (10, 20))):
-        less, more = (divide(pool, ["anna", "bert", "carl"], 0, **{name: n}) for n in amounts)
-        for voice, texts in less.items():
-            assert more[voice][: len(texts)] == texts
-            assert len(more[voice]) > len(texts)
-    assert [len(texts) for texts in (*less.values(), *more.values())] == [10] * 3 + [20] * 3
+    less = divide(pool, ["anna", "bert"], 0, length=500)
+    more = divide(pool, ["anna", "bert"], 0, length=1500)
+    for voice, texts in less.items():
+        assert more[voice][: len(texts)] == texts
+        assert len(more[voice]) > len(texts)
+
+    less, more = (divide(pool, ["anna", "bert", "carl"], 0, n_texts=n) for n in (10, 20))
+    for voice, texts in less.items():
+        assert len(texts) == 10
+        assert more[voice][:10] == texts
+        assert len(more[voice]) == 20
 
 
 def test_the_seed_decides(pool):
