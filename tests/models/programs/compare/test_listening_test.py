@@ -104,8 +104,9 @@ def test_equal_inputs_give_equal_files_and_another_seed_another_order(tmp_path):
 def test_clips_of_other_names_are_left_out_and_named(tmp_path, caplog):
     folders = systems(tmp_path, 0.1, 0.1)
     clip(folders[0] / "alone.wav")
-    for folder, name in zip(folders, ("clip0.m4a", "metadata.jsonl"), strict=True):
-        (folder / name).write_text("{}")  # is no audio file that can be read
+    (folders[1] / "metadata.jsonl").write_text("{}")
+    for folder in folders:
+        (folder / "phone.m4a").touch()  # cannot be read
     key = make_test(folders, tmp_path / "out", "preference")
     assert {name for name, *_ in key.trials} == {f"clip{n}" for n in range(4)}
     assert "not in all folders, left out: alone" in caplog.text
