@@ -116,25 +116,27 @@ def figures_of(measurement: Measurement, *, on_cpu: bool) -> dict[str, float]:
     calls = measurement.calls
     seconds = [call.cpu_s if on_cpu else call.wall_s for call in calls]
     utterances, frames, cells, audio_s = map(sum, zip(*(c.work for c in calls), strict=True))
-    rates = {}
-    if frames:
-        rates = {
-            "batch": utterances / len(calls),
-            "real-time factor": sum(seconds) / audio_s,
-            "frames/s": frames / sum(seconds),
-            "utterances/s": utterances / sum(seconds),
-            "padding, %": 100 * (1 - frames / cells),
-            "peak MiB": measurement.peak_mib,
-        }
     p50, p90, p99 = np.percentile(seconds, (50, 90, 99)).tolist()
-    return rates | {"p50, s": p50, "p90, s": p90, "p99, s": p99, "first, s": measurement.first_s}
+    times = {"p50, s": p50, "p90, s": p90, "p99, s": p99, "first, s": measurement.first_s}
+    if not frames:
+        return times
+    return {
+        "batch": utterances / len(calls),
+        "real-time factor": sum(seconds) / audio_s,
+        "frames/s": frames / sum(seconds),
+        "utterances/s": utterances / sum(seconds),
+        "padding, %": 100 * (1 - frames / cells),
+        "peak MiB": measurement.peak_mib,
+        **times,
+    }
 
 
 def ratios_of(first: Measurement, second: Measurement) -> dict[str, float]:
     """Returns median times per frame of the first, divided by those of the second.
 
     Returns:
-        Ratios, with 95 % percentile bootstrap intervals over the pairs of calls (Efron 1979).
+        Ratios, with 95 % percentile bootstrap intervals over the pairs of calls (Efron 1979), and
+        the number of these pairs.
     """
     n = len(first.calls)
     drawn = np.random.default_rng(0).integers(n, size=(_RESAMPLES, n))  # pairs

@@ -39,7 +39,6 @@ TEXTS = (
     "In being comparatively modern, it needs few words of explanation; its tools, on the other"
     " hand, have a long history.",
 )
-_VOCODER_PRECISIONS = get_args(VocoderPrecision)
 ROOT = Path(__file__).parents[3]
 MODES = ("training", "inference", "speech", "start-up")
 VOICE = ROOT / "egs" / "_voices" / "choir"
@@ -80,7 +79,7 @@ def synthesis_step(
     network: Any = model_of(config).network.build(config.model, assets)
     utterances = load_data(config, assets, ProcessRank(), device).validation
     is_acoustic = config.task == "tts"
-    choices = network.PRECISIONS if is_acoustic else _VOCODER_PRECISIONS
+    choices = network.PRECISIONS if is_acoustic else get_args(VocoderPrecision)
     check_precision(precision, choices, f"{type(network).__name__} in inference")
     compiled = [config.inference.compile] if is_acoustic else []
     network = network.to(device).eval().for_inference(precision, *compiled)
@@ -117,9 +116,8 @@ def _infer(network: Any, items: Sequence[TtsItem], device: torch.device) -> TtsO
     else:
         n_frames = torch.tensor([item.mel.shape[1] for item in items], device=device)
         limits = {"gate_threshold": 1.0, "max_frames": n_frames}
-    out: TtsOutput = network.infer(
-        phone_ids, lengths, speaker_ids=torch.zeros_like(lengths), **limits
-    )
+    speaker_ids = torch.zeros_like(lengths)
+    out: TtsOutput = network.infer(phone_ids, lengths, speaker_ids=speaker_ids, **limits)
     return out
 
 
@@ -303,10 +301,10 @@ def _subject(mode: str, model: str, options: Options) -> Subject:
             raise InputError("lengths=repeated: lengths are of synthesis; use --mode inference")
         choices = ("fp32", "bf16") if options.device == "cpu" else ("fp32", "bf16", "fp16")
         check_precision(precision, choices, f"training on {options.device}")
-        config = _config(model, options, f"train.mixed_precision={precision}")
-        return Subject(training_step(config, device), device, options.threads)
-    sizes, config = (options.infer_batch_size, options.longest), _config(model, options)
-    step = synthesis_step(config, device, precision, *sizes, repeated=repeated)
+        step = training_step(_config(model, options, f"train.mixed_precision={precision}"), device)
+    else:
+        config, sizes = _config(model, options), (options.infer_batch_size, options.longest)
+        step = synthesis_step(config, device, precision, *sizes, repeated=repeated)
     return Subject(step, device, options.threads)
 
 

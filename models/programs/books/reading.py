@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 from urllib.parse import unquote
 from xml.etree.ElementTree import Element, ParseError
 
@@ -122,7 +122,6 @@ class _Files:
         self._left = _MAX_BYTES
 
     def data(self, name: str) -> bytes:
-        """Reads a file."""
         if name not in self.names:
             raise InputError(f"there is no {name!r} in the book; is it an EPUB, and whole?")
         if self._archive.getinfo(name).flag_bits & 1:
@@ -148,10 +147,9 @@ class _Files:
         """Reads a file in XML, without the entities it declares."""
         data = self.data(name)
         try:
-            root: Element = fromstring(data)
+            return cast("Element", fromstring(data))
         except (ParseError, LookupError, ValueError) as error:
             raise InputError(f"{name!r} is not well-formed XML: {error}") from error
-        return root
 
 
 def _read_epub(files: _Files, stem: str) -> Book:

@@ -104,10 +104,8 @@ def speak_book(
 def _sentences(chapter: Chapter, voice: Synthesizer, settings: Settings) -> list[_Sentence]:
     """Splits a chapter into sentences, of at most 2000 phones, with the pauses behind."""
     pause_s = voice.config.inference.sentence_pause_s * settings.duration_control
-    n_pauses = [
-        round(pause_s * n * voice.model.mel.sample_rate)
-        for n in (1, _PARAGRAPH_PAUSES, _CHAPTER_PAUSES)
-    ]
+    sample_rate = voice.model.mel.sample_rate
+    n_pauses = [round(pause_s * n * sample_rate) for n in (1, _PARAGRAPH_PAUSES, _CHAPTER_PAUSES)]
     sentences: list[_Sentence] = []
     for n, paragraph in enumerate(chapter.paragraphs):
         for sentence in merge_wordless(split_sentences(paragraph)):

@@ -36,6 +36,7 @@ _SOFT_S, _SONORANT_S, _WEAK_S = (0.06, 0.12), (0.04, 0.07), (0.16, 0.2)
 _SONORANT = frozenset(("M", "N", "NG", "L", "R", "W", "Y", *"mnŋlɹrʁwj"))  # and vowels
 _WEAK = frozenset(("F", "TH", *"fθ"))
 _MOST_CLIPS = 400  # of the training: half an hour of speech
+_MODEL = "aligner.safetensors"
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Checker:
         """Trains a model, unless there is one of these clips; returns whether there is one."""
         if sum(clip.end_s - clip.start_s for clip in clips) < LEAST_S:
             return False
-        path = _model_path(self.folder)
+        path = self.folder / _MODEL
         draws = [derived_seed("corpus", clip.recording, round(clip.start_s)) for clip in clips]
         drawn = [clips[n] for n in np.argsort(draws, kind="stable")[:_MOST_CLIPS]]
         origin = {"clips": [list(clip[:4]) for clip in drawn]}
@@ -69,11 +70,6 @@ class Checker:
         start_s, end_s = clip.span_s(_LOOK_S)
         return from_pcm16(pcm[round(start_s * RATE) : round(end_s * RATE)]), start_s
 
-    @property
-    def has_model(self) -> bool:
-        """Whether clips are aligned with their texts."""
-        return _model_path(self.folder).exists()
-
     def __call__(self, _key: str, clips: Sequence[CorpusClip]) -> list[CorpusClip]:
         """Returns clips with their misfit and the ends of their speech, and why they do not fit.
 
@@ -85,7 +81,7 @@ class Checker:
     def _checked(self, clip: CorpusClip) -> list[CorpusClip]:
         if clip.reason:
             checked = clip
-        elif self.has_model:
+        elif (self.folder / _MODEL).exists():
             checked = self.align(clip)
         elif clip.misfit > MAX_MISFIT or clip.n_unrecognised:
             checked = clip._replace(reason=reason_for(clip.misfit))
@@ -99,13 +95,11 @@ class Checker:
     def align(self, clip: CorpusClip, can_trim: bool = True) -> CorpusClip:
         """Returns a clip with its misfit and the ends of its speech, or why it does not fit."""
         wav, offset_s = self._wav(clip)
-        utterance = Utterance(
-            "clip", Path(clip.recording), clip.text, clip.recording, self.language
-        )
+        utterance = Utterance("clip", Path(), clip.text, clip.recording, self.language)
         config = PreprocessConfig(sample_rate=RATE, text=text_config(self.language))
         spoken = _frontend(self.language)(clip.text)
         try:
-            alignment = align(config, _model(self.folder), utterance, wav, spoken)
+            alignment = align(config, _load_model(self.folder / _MODEL), utterance, wav, spoken)
             check_coverage(alignment, wav, RATE)
         except AlignmentError as error:
             return clip._replace(reason=str(error).partition(";")[0])
@@ -164,15 +158,9 @@ def _n_noisy(is_loud: np.ndarray) -> int:
     return n_loud if n_loud >= _LEAST_NOISY and is_loud[n_loud:].any() else 0
 
 
-def _model_path(folder: Path) -> Path:
-    return folder / "aligner.safetensors"
-
-
 @cache
 def _frontend(language: str) -> TextFrontend:
     return TextFrontend(text_config(language), language, "skip")
 
 
-@cache
-def _model(folder: Path) -> model.PhoneHmm:
-    return model.load_model(_model_path(folder))
+_load_model = cache(model.load_model)

@@ -7,7 +7,7 @@ there, the stretch becomes a clip.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, product
+from itertools import chain, pairwise, product
 from math import log
 from typing import NamedTuple
 
@@ -45,6 +45,7 @@ class Gap(NamedTuple):
     recording: str
     start_s: float
     end_s: float
+    phone_s: float  # mean duration of a phone in the clips of the recording that fit
     sentences: tuple[Sentence, ...]
     left_out: tuple[CorpusClip, ...]  # where the recogniser found words
 
@@ -52,19 +53,23 @@ class Gap(NamedTuple):
 def find_gaps(clips: Sequence[CorpusClip], source: SourceText, seconds: float) -> Iterator[Gap]:
     """Yields the gaps of a recording that have sound and text, from its clips in order."""
     good = [clip for clip in clips if not clip.reason]
+    if not good:
+        return
+    words = chain.from_iterable(source.words[c.text_first : c.text_last + 1] for c in good)
+    phone_s = sum(c.end_s - c.start_s for c in good) / sum(len(word.phones) for word in words)
     for before, after in zip([None, *good], [*good, None], strict=True):
         start_s, first = (before.end_s, before.text_last + 1) if before else (0.0, 0)
         end_s, past = (after.start_s, after.text_first) if after else (seconds, len(source.words))
-        if good and first < past and SHORTEST_S <= end_s - start_s <= _LONGEST_GAP_S:
+        if first < past and SHORTEST_S <= end_s - start_s <= _LONGEST_GAP_S:
             left_out = (c for c in clips if c.reason and start_s < c.end_s and c.start_s < end_s)
-            sentences = _sentences(source, first, past)
-            yield Gap(good[0].recording, start_s, end_s, tuple(sentences), tuple(left_out))
+            sentences = tuple(_sentences(source, first, past))
+            yield Gap(good[0].recording, start_s, end_s, phone_s, sentences, tuple(left_out))
 
 
 def _sentences(source: SourceText, first: int, past: int) -> Iterator[Sentence]:
     """Yields the sentences of words `first` to `past`; of a long text those next to the clips."""
     ends = [m + 1 for m in range(first, past - 1) if not source.words[m].cut_cost]
-    spans = list(zip([first, *ends], [*ends, past], strict=True))
+    spans = list(pairwise([first, *ends, past]))
     if len(spans) > 2 * _MOST_SENTENCES:
         spans = spans[:_MOST_SENTENCES] + spans[-_MOST_SENTENCES:]
     for start, end in spans:
@@ -72,19 +77,11 @@ def _sentences(source: SourceText, first: int, past: int) -> Iterator[Sentence]:
         yield Sentence(start, end - 1, source.between(start, end - 1), n_phones)
 
 
-def mean_phone_s(clips: Sequence[CorpusClip], source: SourceText) -> float:
-    """Returns the mean duration of a phone, in seconds, in clips that fit."""
-    good = [clip for clip in clips if not clip.reason]
-    words = chain.from_iterable(source.words[c.text_first : c.text_last + 1] for c in good)
-    return sum(c.end_s - c.start_s for c in good) / sum(len(word.phones) for word in words)
-
-
 @dataclass(frozen=True)
 class Filler:
     """Finds clips in gaps; may be sent to other processes."""
 
     checker: Checker
-    phone_s: float  # usual duration of a phone
 
     def __call__(self, _key: str, gaps: Sequence[Gap]) -> list[CorpusClip]:
         """Returns the clips that were found in gaps."""
@@ -94,22 +91,19 @@ class Filler:
         sounds = self._sounds(gap)
         for candidate in self._candidates(gap, sounds)[:_MOST_TRIES]:
             clip = self.checker.align(candidate)
-            if not clip.reason and clip.end_s - clip.start_s >= SHORTEST_S:
-                # no margin within a sound that goes on beyond the clip, which is noise
-                sound_ends = (
-                    min(s.end_s, clip.start_s) for s in sounds if s.start_s < clip.start_s
-                )
-                sound_starts = (max(s.start_s, clip.end_s) for s in sounds if s.end_s > clip.end_s)
-                clip = clip._replace(
-                    room_start_s=max(sound_ends, default=gap.start_s),
-                    room_end_s=min(sound_starts, default=gap.end_s),
-                )
-                before = tuple(s for s in gap.sentences if s.last < clip.text_first)
-                after = tuple(s for s in gap.sentences if s.first > clip.text_last)
-                yield from self._fill(gap._replace(end_s=clip.start_s, sentences=before))
-                yield clip
-                yield from self._fill(gap._replace(start_s=clip.end_s, sentences=after))
-                return
+            if clip.reason or clip.end_s - clip.start_s < SHORTEST_S:
+                continue
+            # no margin within a sound that goes on beyond the clip, which is noise
+            sound_ends = (min(s.end_s, clip.start_s) for s in sounds if s.start_s < clip.start_s)
+            sound_starts = (max(s.start_s, clip.end_s) for s in sounds if s.end_s > clip.end_s)
+            before = tuple(s for s in gap.sentences if s.last < clip.text_first)
+            after = tuple(s for s in gap.sentences if s.first > clip.text_last)
+            room_start_s = max(sound_ends, default=gap.start_s)
+            room_end_s = min(sound_starts, default=gap.end_s)
+            yield from self._fill(gap._replace(end_s=clip.start_s, sentences=before))
+            yield clip._replace(room_start_s=room_start_s, room_end_s=room_end_s)
+            yield from self._fill(gap._replace(start_s=clip.end_s, sentences=after))
+            return
 
     def _candidates(self, gap: Gap, sounds: Sequence[Piece]) -> list[CorpusClip]:
         """Returns runs of sentences in stretches of sound, the most likely first."""
@@ -126,7 +120,7 @@ class Filler:
             rooms = max(sound_ends, default=gap.start_s), min(sound_starts, default=gap.end_s)
             n_ends = (start_s == starts[0]) + (end_s == ends[-1])
             for run in runs:
-                usual_s = self.phone_s * sum(sentence.n_phones for sentence in run)
+                usual_s = gap.phone_s * sum(sentence.n_phones for sentence in run)
                 distance = abs(log((end_s - start_s) / usual_s))
                 if distance < _TOLERANCE:
                     text = " ".join(sentence.text for sentence in run)
@@ -147,12 +141,9 @@ class Filler:
 
 def _edges(gap: Gap, of_sounds: Sequence[float], of_words: Sequence[float]) -> list[float]:
     """Returns the edges of sounds and of recognised words in a gap, in order."""
-    others = [
-        edge
-        for edge in of_words
-        if gap.start_s <= edge <= gap.end_s and all(abs(edge - s) > _SAME_S for s in of_sounds)
-    ]
-    return sorted([*of_sounds, *others])
+    others = (edge for edge in of_words if gap.start_s <= edge <= gap.end_s)
+    far = (edge for edge in others if all(abs(edge - s) > _SAME_S for s in of_sounds))
+    return sorted([*of_sounds, *far])
 
 
 def _runs(sentences: Sequence[Sentence]) -> Iterator[Sequence[Sentence]]:

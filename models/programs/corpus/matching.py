@@ -231,12 +231,6 @@ class Matcher:
         clip = self._clip(k, k_last, edges)
         return clip if clip.misfit <= _LARGEST_MISFIT else None
 
-    def _may_join(self, k: int, k_last: int) -> bool:
-        """Returns whether a clip may begin with piece k, if one may with k + 1."""
-        is_apart = k < k_last and -self._seconds(k + 1, k) > LONGEST_PAUSE_S
-        is_noise = self.is_noise[self.pieces[k][0]]
-        return self._seconds(k, k_last) <= LONGEST_S and not is_apart and not is_noise
-
     def choose_clips(self) -> Iterator[CorpusClip]:
         """Yields the best clips, and the pieces that are in none with the reason, from the last."""
         # price of the first n pieces, and the first piece of the last clip; -1: it is left out
@@ -245,10 +239,11 @@ class Matcher:
             seconds = max(self._seconds(last, last), _SHORTEST_LEFT_OUT_S)
             best, choice = prices[last] + _LEFT_OUT * seconds, -1
             for k in range(last, -1, -1):
-                if not self._may_join(k, last):
+                seconds = self._seconds(k, last)
+                is_apart = k < last and -self._seconds(k + 1, k) > LONGEST_PAUSE_S
+                if seconds > LONGEST_S or is_apart or self.is_noise[self.pieces[k][0]]:
                     break
                 if clip := self._sure_clip(k, last):
-                    seconds = self._seconds(k, last)
                     price = prices[k] + _CUT * self._cut_cost(clip.text_last)
                     price += log(seconds / USUAL_S) ** 2 + seconds * clip.misfit / 100
                     if price < best:

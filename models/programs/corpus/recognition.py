@@ -162,7 +162,6 @@ def write_language_model(folder: Path, source: SourceText) -> None:
     """
     from pocketsphinx import get_model_path
 
-    folder.mkdir(exist_ok=True)
     names = ["<s>", *(word.name for word in source.words), "</s>"]
     counts = [Counter(zip(*(names[n:] for n in range(size)), strict=False)) for size in (1, 2, 3)]
     followers = [Counter(words[:-1] for words in table) for table in counts[1:]]

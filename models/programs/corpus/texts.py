@@ -57,7 +57,6 @@ def read_source(path: Path, frontend: TextFrontend) -> SourceText:
 
 
 def _cues(path: Path) -> Iterator[str]:
-    """Yields the text of each cue."""
     has_cues = False
     for block in re.split(r"\n\s*\n", read_text(path)):
         lines = block.strip().split("\n")

@@ -14,7 +14,7 @@ import soxr
 from models.programs.corpus import recognition
 from models.programs.corpus.checking import LEAST_S, Checker
 from models.programs.corpus.clips import MARGIN_S, RATE, CorpusClip, write_left_out, write_page
-from models.programs.corpus.filling import Filler, find_gaps, mean_phone_s, with_filled
+from models.programs.corpus.filling import Filler, find_gaps, with_filled
 from models.programs.corpus.matching import MAX_MISFIT, Matcher
 from models.programs.corpus.texts import SourceText
 from preprocessors.audio_folder import recording_id
@@ -34,7 +34,6 @@ from utils.parallel import ParallelBackend, run_chunks
 CLIPS = "clips.jsonl"
 RECORD, METADATA = "recordings.json", "metadata.csv"
 LEFT_OUT, REPORT = "left_out.csv", "report.html"
-_UNFINISHED = ".unfinished"
 _PER_CHUNK = 20  # pieces, or clips, that a process takes at a time; progress advances by them
 _BLOCK = 1 << 20  # samples that are read at a time
 _log = get_logger(__name__)
@@ -83,7 +82,7 @@ class CorpusWriter:
 
     @property
     def _work(self) -> Path:
-        return self.out / _UNFINISHED
+        return self.out / ".unfinished"
 
     def write(self, recordings: Sequence[Utterance], made_of: Mapping[str, str]) -> None:
         """Writes the corpus; `made_of` is what it depends on, by the names of flags."""
@@ -95,7 +94,6 @@ class CorpusWriter:
                     shutil.rmtree(self._work)
                 _log.info("%s is complete; nothing is left to do", self.out)
                 return
-            self._work.mkdir(exist_ok=True)
             lengths = {r.id: round(soundfile.info(r.audio).duration) for r in recordings}
             steps = [(name, r.id) for name in ("clips", "done") for r in recordings]
             n_done = sum(lengths[id] for name, id in steps if self._path(id, name).exists())
@@ -115,34 +113,20 @@ class CorpusWriter:
         tables = {r.id: self._table(r.id, "clips") for r in recordings}
         good = [clip for clips in tables.values() for clip in clips if not clip.reason]
         checker = Checker(self._work, self.language)
-        if not checker.train([clip for clip in good if clip.misfit <= MAX_MISFIT], self.n_jobs):
+        fitting = [clip for clip in good if clip.misfit <= MAX_MISFIT]
+        is_trained = checker.train(fitting, self.n_jobs)
+        if not is_trained:
             lack = f"less than {LEAST_S:g} s of speech fit the text"
             _log.warning("%s: clips are only checked by the recognised words", lack)
         for recording in recordings:
-            if not self._path(recording.id, "done").exists():
-                clips = tables[recording.id]
-                checked: Sequence[CorpusClip]
-                checked = self._in_chunks(checker, clips, lengths[recording.id], bar)
-                source = self.sources.get(recording.id)
-                if source is not None and checker.has_model:
-                    seconds = soundfile.info(recording.audio).duration
-                    checked = self._filled(checker, checked, source, seconds, bar)
-                self._write_clips(recording, checked)
-
-    def _filled(
-        self,
-        checker: Checker,
-        clips: Sequence[CorpusClip],
-        source: SourceText,
-        seconds: float,
-        bar: Progress,
-    ) -> Sequence[CorpusClip]:
-        """Returns clips of a recording, and those between them that were not recognised."""
-        gaps = [*find_gaps(clips, source, seconds)]
-        if not gaps:
-            return clips
-        filler = Filler(checker, mean_phone_s(clips, source))
-        return with_filled(clips, self._in_chunks(filler, gaps, 0, bar))
+            if self._path(recording.id, "done").exists():
+                continue
+            clips = self._in_chunks(checker, tables[recording.id], lengths[recording.id], bar)
+            source = self.sources.get(recording.id)
+            if source is not None and is_trained:
+                gaps = [*find_gaps(clips, source, soundfile.info(recording.audio).duration)]
+                clips = with_filled(clips, self._in_chunks(Filler(checker), gaps, 0, bar))
+            self._write_clips(recording, clips)
 
     def _path(self, recording: str, name: str) -> Path:
         return self._work / f"{recording}.{name}.jsonl"
@@ -174,8 +158,7 @@ class CorpusWriter:
         bar: Progress,
     ) -> list[R]:
         """Calls a function with some of the items at a time; returns its results in order."""
-        starts = range(0, len(items), _PER_CHUNK)
-        chunks = {f"{n:08}": items[n : n + _PER_CHUNK] for n in starts}
+        chunks = {f"{n:08}": items[n : n + _PER_CHUNK] for n in range(0, len(items), _PER_CHUNK)}
         results, n_reached = dict[str, list[R]](), 0
         for done in run_chunks(function, chunks, self.n_jobs, self.backend):
             results[done.key] = done.result
@@ -192,7 +175,6 @@ class CorpusWriter:
             gain = np.float32(10 ** (mastering_gain_db(lufs, peak) / 20))
             for n, wav in enumerate(_sounds(file, good), 1):
                 target = self.out / "wavs" / f"{recording.id}-{n:05}.wav"
-                target.parent.mkdir(exist_ok=True)
                 write_audio(target, [wav * gain], file.samplerate)
         write_jsonl(self._path(recording.id, "done"), (clip._asdict() for clip in clips))
 

@@ -147,7 +147,7 @@ def write_corpus(
         path = folder / _CLIPS
         rows = read_jsonl(path, unfinished_end=True) if path.exists() else []
         write_jsonl(path, rows)
-        spoken = [Clip(**cast("dict[str, Any]", row)) for row in rows]
+        spoken = (Clip(**cast("dict[str, Any]", row)) for row in rows)
         clips = {clip.id: clip for clip in spoken}
         if not record["origin"]["licence"]:
             log.warning("no --licence: model cards will say that it is unknown")

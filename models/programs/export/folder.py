@@ -30,14 +30,12 @@ from modules.waveform.griffin_lim_graph import GriffinLimGraph
 from processors.text.g2p import CMUDICT_PATH
 from processors.text.letter_network import PATH, bundled_network
 from utils.errors import InputError
-from utils.files import new_folder, write_json
+from utils.files import new_folder, write_json, write_text
 
-_RUNNER = [Path(__file__).with_name(name) for name in ("speak.py", "attention.py")]
 _ROOT = Path(__file__).parents[3]
 _PACKAGE = "frontend"
 _OWN_IMPORT = re.compile(r"^(\s*from )(?=(?:config|processors|utils)\b)", re.MULTILINE)
 ONE_PASS = ("acoustic", "vocoder")  # names of graphs
-_WEB_FILES = Path(__file__).with_name("web")
 # in place of the file that needs NumPy; worker.js defines the module
 _LETTER_NETWORK = "from browser import phones_of\n\nLetterNetwork = object\n"
 # of each package, by its name and version: the files that are needed
@@ -105,8 +103,8 @@ def export_voice(voice: ExportedVoice, target: Path, weight_type: WeightType = "
     with new_folder(target) as folder:
         write_networks(voice, folder, weight_type)
         write_frontend(voice.model.config, voice.model.assets, folder)
-        for path in _RUNNER:
-            shutil.copyfile(path, folder / path.name)
+        for name in ("speak.py", "attention.py"):
+            shutil.copyfile(Path(__file__).with_name(name), folder / name)
 
 
 def check_one_pass(voice: ExportedVoice) -> None:
@@ -175,10 +173,8 @@ def write_frontend(config: Config, assets: Assets, folder: Path) -> None:
             continue  # built into Python
         source = Path(file)
         place = "__init__.py" if name == "__main__" else source.relative_to(_ROOT)
-        target = folder / _PACKAGE / place
-        target.parent.mkdir(parents=True, exist_ok=True)
-        code = source.read_text(encoding="utf-8")
-        target.write_text(_OWN_IMPORT.sub(rf"\g<1>{_PACKAGE}.", code), encoding="utf-8")
+        code = _OWN_IMPORT.sub(rf"\g<1>{_PACKAGE}.", source.read_text(encoding="utf-8"))
+        write_text(folder / _PACKAGE / place, code, flush=False)
     data = CMUDICT_PATH.parent
     shutil.copytree(data, folder / _PACKAGE / data.relative_to(_ROOT))
     lexicon_path, inference = "", config.inference
@@ -222,7 +218,7 @@ def export_web(voice: ExportedVoice, target: Path, weight_type: WeightType = "fp
         weights, choices = bundled_network()  # apart from the front end, in 32 bits
         content = save(weights, {"phones": ",".join(" ".join(choice) for choice in choices)})
         (folder / "letter_to_sound.safetensors").write_bytes(content)
-        for path in _WEB_FILES.iterdir():
+        for path in Path(__file__).with_name("web").iterdir():
             shutil.copyfile(path, folder / path.name)
         shutil.copyfile(PAGE, folder / "index.html")
         shutil.copy(CMUDICT_PATH.with_suffix(".LICENSE"), folder)

@@ -20,10 +20,8 @@ from models.checkpoint.tensors import LEAST_IN_8_BITS
 from utils.errors import InputError
 from utils.logging import get_logger
 
-_OPSET = 20
 _LONGEST = 2**20  # positions: more than any text has
 op: Any = opset20  # it takes tensors and constants; its types only tensors
-_INT64 = 7
 _QUARTER_TURN = numpy_helper.from_array(np.array(np.pi / 2))  # in 64 bits
 WeightType = Literal["fp32", "fp16", "int8"]
 _MAX_INT8 = 127
@@ -38,10 +36,8 @@ def to_onnx(graph: Graph, weight_type: WeightType = "fp32") -> onnx.ModelProto:
     get_logger(__name__).info(message, ", ".join(graph.outputs))
     names = sorted({name for lengths in graph.lengths.values() for name in lengths.values()})
     sizes = {name: torch.export.Dim(name, min=1, max=_LONGEST) for name in names}
-    shapes = [
-        {dim: sizes[length] for dim, length in graph.lengths.get(name, {}).items()}
-        for name in graph.inputs
-    ]
+    lengths = (graph.lengths.get(name, {}) for name in graph.inputs)  # by dimension
+    shapes = [{dim: sizes[name] for dim, name in dims.items()} for dims in lengths]
     with _quiet(), torch.no_grad():
         exported = torch.export.export(
             _OfList(graph.module),
@@ -53,7 +49,7 @@ def to_onnx(graph: Graph, weight_type: WeightType = "fp32") -> onnx.ModelProto:
         program: Any = torch.onnx.export(
             exported,
             dynamo=True,
-            opset_version=_OPSET,
+            opset_version=20,
             input_names=[*graph.inputs],
             output_names=[*graph.outputs],
             custom_translation_table=_TRANSLATIONS,
@@ -89,14 +85,10 @@ def _name_lengths(made: onnx.GraphProto, graph: Graph) -> None:
         for tensor in (*made.input, *made.output)
         for dim, name in graph.lengths.get(tensor.name, {}).items()
     }
-
-    def named(match: re.Match[str]) -> str:
-        return names.get(match[0], match[0])
-
     for tensor in (*made.input, *made.output, *made.value_info):
         for size in tensor.type.tensor_type.shape.dim:
             if size.dim_param:  # such as "256*s65"
-                size.dim_param = re.sub(r"\w+", named, size.dim_param)
+                size.dim_param = re.sub(r"\w+", lambda m: names.get(m[0], m[0]), size.dim_param)
 
 
 def _expand(made: onnx.GraphProto, name: str, like: str) -> None:
@@ -142,7 +134,7 @@ def _searchsorted(edges: Any, values: Any, right: bool = False, **_unused: objec
     """Counts the edges below each value, in all pairs: there are few edges."""
     is_below = op.LessOrEqual if right else op.Less
     below = is_below(op.Unsqueeze(edges, [-2]), op.Unsqueeze(values, [-1]))
-    return op.ReduceSum(op.Cast(below, to=_INT64), [-1], keepdims=0)
+    return op.ReduceSum(op.Cast(below, to=TensorProto.INT64), [-1], keepdims=0)
 
 
 def _bucketize(values: Any, edges: Any, right: bool = False, **_unused: object) -> Any:  # noqa: ANN401

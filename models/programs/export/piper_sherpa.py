@@ -27,14 +27,7 @@ from models.programs.export.matcha_sherpa import (
 from models.programs.export.onnx_file import WeightType, add_prefix, to_onnx
 from processors.text.g2p import CMUDICT_PATH
 from processors.text.normalisation.numbers import year_or_number
-from processors.text.symbols import (
-    ARPABET,
-    ARPABET_OF_IPA,
-    FULL_STOP,
-    MARKS,
-    PUNCTUATION_PAUSES,
-    SILENCE,
-)
+from processors.text.symbols import ARPABET, ARPABET_OF_IPA, FULL_STOP, MARKS, SILENCE
 from processors.text.voice_phones import PhoneSet
 from utils.errors import InputError
 from utils.files import new_folder, write_json
@@ -115,9 +108,8 @@ def merged_graph(voice: ExportedVoice, weight_type: WeightType = "fp32") -> onnx
     networks = merge_models(acoustic, vocoder, [("acoustic_mel", "mel")])
     inputs = [(name, f"acoustic_{name}") for name in voice.graphs["acoustic"].inputs]
     versions = {"opset_imports": acoustic.opset_import, "ir_version": acoustic.ir_version}
-    before, after = (
-        helper.make_model(graph, **versions) for graph in (_before(voice), parse_graph(_AFTER))
-    )
+    before = helper.make_model(_before(voice), **versions)
+    after = helper.make_model(parse_graph(_AFTER), **versions)
     model = merge_models(merge_models(before, networks, inputs), after, [("wav", "wav")])
     wav = next(output for output in model.graph.output if output.name == "output")
     del model.graph.output[:]
@@ -141,13 +133,12 @@ def _before(voice: ExportedVoice) -> onnx.GraphProto:
     )
     tables: dict[str, Sequence[int]] = {
         "phone_of_id": [0] * N_DROPPED + [*range(len(symbols))],
-        "is_open": [symbol not in PUNCTUATION_PAUSES for symbol in symbols],
+        "is_open": [symbol not in PAUSE_OF_MARK.values() for symbol in symbols],
     }
     if several:
         tables["speaker_of_sid"] = voice.speakers_by_sid
-    graph.initializer.extend(
-        numpy_helper.from_array(np.array(values, np.int64), name) for name, values in tables.items()
-    )
+    for name, values in tables.items():
+        graph.initializer.append(numpy_helper.from_array(np.array(values, np.int64), name))
     return graph
 
 
@@ -185,10 +176,9 @@ def export_piper(voice: ExportedVoice, target: Path, weight_type: WeightType = "
     text = '{"phone_extractor": "espeak", "pauses": "classes"}'
     remedy = f"train a voice with preprocess.text {text}, or export without --format"
     _check_phones(voice, ("espeak", "lexicon"), "Piper gives phones of espeak-ng", remedy)
-    if len({speaker.language for speaker in voice.model.speakers}) > 1:
-        raise InputError(
-            f"{voice.model.home}: Piper has one language per voice, this one has several"
-        )
+    model = voice.model
+    if len({speaker.language for speaker in model.speakers}) > 1:
+        raise InputError(f"{model.home}: Piper has one language per voice, this one has several")
     with new_folder(target) as folder:
         path = folder / f"{piper_name(voice)}.onnx"
         onnx.save(merged_graph(voice, weight_type), path)
@@ -227,6 +217,7 @@ def piper_settings(voice: ExportedVoice) -> dict[str, object]:
     ids = {sign: ids_of(voice, names) for sign, names in (spoken | pauses).items()}
     language, dataset, quality = _names(voice)
     unspoken = dict.fromkeys((" ", "ˈ", "ˌ", "ː", "ʲ", "-"), _AROUND["_"])
+    names = (model.speakers[i].name for i in voice.speakers_by_sid)
     return {
         "language": language,
         "dataset": dataset,
@@ -238,9 +229,7 @@ def piper_settings(voice: ExportedVoice) -> dict[str, object]:
         "inference": {"noise_scale": NOISE_SCALE, "length_scale": 1, "noise_w": 0},
         "phoneme_id_map": _AROUND | unspoken | ids,
         "vowel_clusters": [list(sign) for sign in spoken if len(sign) > 1],
-        "speaker_id_map": {
-            model.speakers[i].name: sid for sid, i in enumerate(voice.speakers_by_sid)
-        },
+        "speaker_id_map": {name: sid for sid, name in enumerate(names)},
         "hop_length": model.mel.hop_length,
     }
 

@@ -51,12 +51,8 @@ class Reader:
         Raises:
             ValueError: If there is no word, or one that cannot be pronounced.
         """
+        ids_of = self._vocabulary.ids
         return [
-            [
-                Clause(
-                    spoken.text, spoken.phones, self._vocabulary.ids(spoken.phones), spoken.words
-                )
-                for spoken in sentence
-            ]
+            [Clause(s.text, s.phones, ids_of(s.phones), s.words) for s in sentence]
             for sentence in self._read(text, language)
         ]

@@ -55,6 +55,7 @@ class Voice:
 
         Args:
             text: Any text of the speaker's language.
+            settings: Those of `generate`.
 
         Returns:
             (S,) float32 in [-1, 1].

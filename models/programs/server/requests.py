@@ -33,6 +33,7 @@ _OPEN_PATHS = ("/", "/speech.js", "/health")  # without a token
 _RETRY_AFTER_S = 2
 _SWITCHED = 101  # to a WebSocket
 CLIENT_LEFT = 499  # the status that nginx logs; it is not sent
+_TIMED_OUT = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
 class ApiError(Exception):
@@ -239,7 +240,6 @@ class Guard:
             raise ApiError(403, "pages of other sites are not served")
 
     async def _body(self, receive: Receive) -> bytes:
-        """Returns the whole body."""
         body, limits, has_more = bytearray(), self._limits, True
         try:
             with anyio.fail_after(limits.patience_s):
@@ -309,10 +309,7 @@ def protocol_with_patience(patience_s: float) -> type[H11Protocol]:
             super().connection_lost(exc)
 
         def _give_up(self) -> None:
-            answer = (
-                b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-            )
-            self.transport.write(answer)
+            self.transport.write(_TIMED_OUT)
             self.transport.close()
 
     return PatientProtocol

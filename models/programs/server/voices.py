@@ -152,7 +152,7 @@ def named_references(words: Sequence[str]) -> dict[str, str | Path]:
 
     Args:
         words: NAME=VOICE, or VOICE: an installed voice, an experiment, a folder of experiments, or
-            a name on the Hub. None: all installed ones.
+            a name on the Hub. Without words: all installed ones.
     """
     named: list[tuple[str, str | Path]] = []
     for word in words:

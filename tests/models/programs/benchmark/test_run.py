@@ -105,22 +105,16 @@ def test_data_of_stage_1_are_measured(tmp_path):
         (Options(config=Path("a.json"), model=["hifigan"]), "leave out --model"),
         (Options(model=["hifigam"]), r"no model 'hifigam'; did you mean hifigan\?"),
         (Options(mode=["speech"], compare=["threads=1", "threads=2"]), "add one of them"),
-        (
-            Options(mode=["training"], small=True, compare=["lengths=new", "lengths=repeated"]),
-            "lengths=repeated: lengths are of synthesis",
-        ),
+        (Options(mode=["training"], small=True, compare=["lengths=new", "lengths=repeated"]),
+         "lengths=repeated: lengths are of synthesis"),
         (Options(compare=["threads=1", "precision=bf16"]), "expected two values of one key"),
         (Options(compare=["bf16", "fp32"]), "--compare bf16 fp32: expected two values of one key"),
         (Options(compare=["speed=2", "speed=3"]), "--compare speed=2: expected precision=..., thr"),
         (Options(compare=["threads=0", "threads=1"]), "--compare threads=0: expected"),
-        (
-            Options(model=["tacotron2"], mode=["inference"], precision=["bf16"], small=True),
-            "precision=bf16: Tacotron2 in inference has fp32, fp16",
-        ),
-        (
-            Options(model=["tacotron2"], mode=["training"], precision=["int8"], small=True),
-            "precision=int8: training on cpu has fp32, bf16",
-        ),
+        (Options(model=["tacotron2"], mode=["inference"], precision=["bf16"], small=True),
+         "precision=bf16: Tacotron2 in inference has fp32, fp16"),
+        (Options(model=["tacotron2"], mode=["training"], precision=["int8"], small=True),
+         "precision=int8: training on cpu has fp32, bf16"),
     ],
 )  # fmt: skip
 def test_options_without_an_effect_are_refused(options, message):
@@ -130,9 +124,8 @@ def test_options_without_an_effect_are_refused(options, message):
 
 def test_of_several_precisions_those_a_model_lacks_are_left_out():
     sizes = {"small": True, "longest": 8, "warm_up": 0, "steps": 1}
-    few = ["train.synthetic_utterances=20"]
     wanted = {"model": ["tacotron2"], "mode": ["inference"], "precision": ["fp32", "bf16"]}
-    options = Options(**wanted, **sizes, overrides=few)
+    options = Options(**wanted, **sizes, overrides=["train.synthetic_utterances=20"])
     assert [result.setting for result in run_benchmark(options)] == ["precision=fp32"]
 
 

@@ -21,13 +21,8 @@ from tests.models.synthesizer.test_vocoders import make_vocoder
 from tests.processes import Process
 from utils.errors import InputError
 
-BOOK = Book(
-    "A tale",
-    (
-        Chapter("One: the start", ("One.", "It was so. Was it?", "It was.")),
-        Chapter("Two", ("Two.", "So it is. And so it was.")),
-    ),
-)
+ONE = Chapter("One: the start", ("One.", "It was so. Was it?", "It was."))
+BOOK = Book("A tale", (ONE, Chapter("Two", ("Two.", "So it is. And so it was."))))
 N_SENTENCES = 7
 NAMES = ["01_One_the_start.flac", "02_Two.flac"]
 
@@ -54,9 +49,7 @@ def loud(monkeypatch, voice):
 
 
 def files_of(folder):
-    return {
-        path.name: path.read_bytes() for path in folder.iterdir() if not path.name.startswith(".")
-    }
+    return {path.name: path.read_bytes() for path in folder.glob("[!.]*")}
 
 
 def speak(voice, folder, book=BOOK, format="flac", **settings):
@@ -217,8 +210,8 @@ def test_another_text_voice_setting_or_format_is_refused(voice, loud, tmp_path, 
     lexicon = Synthesizer(voice.model.folder, voice.vocoder_name, lexicon={"so": "SOO-uh"})
     with pytest.raises(InputError, match=r"different voice \(or lexicon"):
         speak(lexicon, tmp_path)
-    other = make_voice(tmp_path_factory.mktemp("other"), pause_s=0.3)
-    other = Synthesizer(other, voice.vocoder_name)
+    slower = make_voice(tmp_path_factory.mktemp("other"), pause_s=0.3)
+    other = Synthesizer(slower, voice.vocoder_name)
     for change, name in [
         ({"book": BOOK._replace(title="Another")}, "text"),
         ({"seed": 1}, "settings"),
@@ -258,15 +251,8 @@ def test_a_text_that_cannot_be_spoken_is_found_before_the_first_sentence(voice, 
 
 def test_titles_become_names_that_are_safe(voice, loud, tmp_path):
     titles = [
-        "../../etc/passwd",
-        "a\0b\x1b[2J\nc",
-        "",
-        "#EXTM3U",
-        "CON",
-        "è日" * 200,
-        "\ud800",
-        ". .",
-    ]
+        "../../etc/passwd", "a\0b\x1b[2J\nc", "", "#EXTM3U", "CON", "è日" * 200, "\ud800", ". .",
+    ]  # fmt: skip
     book = Book("\x1b[2J\n#B", tuple(Chapter(title, ("So.",)) for title in titles))
     names = file_names(book, "wav")
     assert names[:4] == ["01_etc_passwd.wav", "02_a_b_2J_c.wav", "03.wav", "04_EXTM3U.wav"]

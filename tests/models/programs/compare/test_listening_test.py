@@ -22,10 +22,11 @@ def clip(path, level=0.1, seconds=0.5, seed=0):
 
 def systems(folder, *levels, n=4):
     """One folder for each level, of n clips."""
-    for name, level in zip("abc", levels, strict=False):
+    folders = [folder / name for name in "abc"[: len(levels)]]
+    for system, level in zip(folders, levels, strict=True):
         for number in range(n):
-            clip(folder / name / f"clip{number}.wav", level, seed=number)
-    return [folder / name for name, _ in zip("abc", levels, strict=False)]
+            clip(system / f"clip{number}.wav", level, seed=number)
+    return folders
 
 
 def files_of(folder):
@@ -104,6 +105,8 @@ def test_clips_of_other_names_are_left_out_and_named(tmp_path, caplog):
     folders = systems(tmp_path, 0.1, 0.1)
     clip(folders[0] / "alone.wav")
     (folders[1] / "metadata.jsonl").write_text("{}")
+    for folder in folders:
+        (folder / "phone.m4a").touch()  # cannot be read
     key = make_test(folders, tmp_path / "out", "preference")
     assert {name for name, *_ in key.trials} == {f"clip{n}" for n in range(4)}
     assert "not in all folders, left out: alone" in caplog.text
@@ -146,9 +149,12 @@ def test_what_cannot_be_compared_is_refused_without_a_page(tmp_path, what, messa
     assert not (out / "page").exists()
 
 
-def test_more_clips_than_there_are_is_an_error(tmp_path):
+def test_more_clips_than_there_are_is_an_error_and_so_is_a_missing_folder(tmp_path):
+    folders = systems(tmp_path, 0.1, 0.1)
     with pytest.raises(InputError, match="have 4 clips of the same name; expected at least 5"):
-        make_test(systems(tmp_path, 0.1, 0.1), tmp_path / "out", "preference", n_clips=5)
+        make_test(folders, tmp_path / "out", "preference", n_clips=5)
+    with pytest.raises(FileNotFoundError, match="gone"):
+        make_test([*folders, tmp_path / "gone"], tmp_path / "out", "preference")
 
 
 def test_a_file_that_is_no_key_is_named(tmp_path):
@@ -186,13 +192,10 @@ def test_the_side_of_an_answer_is_looked_up_in_the_key(tmp_path):
     ]
 
 
-def test_the_interval_of_a_preference_is_wilsons():
+def test_the_interval_of_a_preference_is_wilsons_and_without_any_there_is_no_share():
     answers = {(f"l{n}", 1): 1 if n < 81 else 2 for n in range(263)}
     # 81 of 263: Newcombe 1998, table I, method 3
     assert "a preferred in 30.8 % (25.5 to 36.6 %)" in summary(answers, PAIRS)
-
-
-def test_without_any_preference_there_is_no_share():
     assert summary({("ann", 1): 0}, PAIRS).splitlines()[1:] == ["a 0, b 0, no preference 1"]
 
 

@@ -5,11 +5,9 @@ import pytest
 
 from config.text import TextConfig
 from models.programs.corpus.clips import CorpusClip
-from models.programs.corpus.filling import Filler, Gap, find_gaps, mean_phone_s, with_filled
+from models.programs.corpus.filling import Filler, Gap, find_gaps, with_filled
 from models.programs.corpus.texts import source_of
-from models.programs.corpus.writing import CorpusWriter
 from processors.text.frontend import TextFrontend
-from utils.logging import Progress
 
 ORDER = (0, 2, 1)  # of the clips of the demo in the recording; the second is not recognised
 NOISE_S = 1.5  # before the second
@@ -47,7 +45,7 @@ def test_sentence_that_was_not_recognised_is_found_by_the_aligner(checker, recor
     source, clips, hidden, seconds = recording
     gaps = list(find_gaps(clips, source, seconds))
     assert [s.text for s in gaps[0].sentences][-1] == "Nobody reads this."
-    (found,) = Filler(checker, mean_phone_s(clips, source))("", gaps)
+    (found,) = Filler(checker)("", gaps)
     assert found.text == hidden.text
     assert (found.text_first, found.text_last) == (hidden.text_first, hidden.text_last)
     assert found.start_s == pytest.approx(hidden.start_s + 0.1, abs=0.15)
@@ -82,8 +80,7 @@ def test_text_that_is_not_spoken_is_not_found(checker, recording):
     source, clips, _, seconds = recording
     (gap,) = find_gaps(clips, source, seconds)
     unread = [s for s in gap.sentences if s.text == "Nobody reads this."]
-    filler = Filler(checker, mean_phone_s(clips, source))
-    assert not filler("", [gap._replace(sentences=tuple(unread))])
+    assert not Filler(checker)("", [gap._replace(sentences=tuple(unread))])
 
 
 def test_gaps_without_text_or_sound_are_none(recording):
@@ -92,14 +89,8 @@ def test_gaps_without_text_or_sound_are_none(recording):
     assert not list(find_gaps([clips[0], after_it], source, seconds))
     near = clips[2]._replace(start_s=clips[0].end_s + 0.5)
     assert not list(find_gaps([clips[0], near], source, seconds))
-    assert not list(find_gaps(clips[1:2], source, seconds))
-
-
-def test_a_recording_without_clips_stays_as_it_is(checker, recording, tmp_path):
-    source, clips, _, seconds = recording
-    writer = CorpusWriter(tmp_path, "en-us", {"long": source}, None, 1, "sequential")
-    bar = Progress(1, "seconds", 0, lambda: 0.0)
-    assert writer._filled(checker, clips[1:2], source, seconds, bar) == clips[1:2]
+    assert not list(find_gaps(clips[1:2], source, seconds))  # a recording without clips
+    assert with_filled(clips[1:2], []) == clips[1:2]
 
 
 def test_of_a_long_text_the_sentences_next_to_the_clips_are_tried(recording):
@@ -111,4 +102,4 @@ def test_of_a_long_text_the_sentences_next_to_the_clips_are_tried(recording):
              enumerate([(0, 1), (24, 25)])]  # fmt: skip
     (gap,) = find_gaps(clips, source, 10.0)
     assert [s.text for s in gap.sentences] == [f"{n} sat." for n in (*names[:5], *names[6:])]
-    assert Gap("a", 1.0, 9.0, gap.sentences, ()) == gap
+    assert Gap("a", 1.0, 9.0, gap.phone_s, gap.sentences, ()) == gap

@@ -119,11 +119,9 @@ def test_clips_are_read_in_one_pass(tmp_path, monkeypatch):
     clips = [CorpusClip("a", a, b, "", 0.0, "", before, after) for a, b, before, after in spans]
     with soundfile.SoundFile(tmp_path / "a.wav") as file:
         for _ in range(2):
-            sounds = list(writing._sounds(file, clips))
-            for sound, (start, end) in zip(
-                sounds, [(0, 580), (600, 1600), (6950, 10000)], strict=True
-            ):
-                assert sound.tolist() == wav[start:end].tolist()
+            sounds = [sound.tolist() for sound in writing._sounds(file, clips)]
+            parts = wav[0:580], wav[600:1600], wav[6950:10000]
+            assert sounds == [part.tolist() for part in parts]
 
 
 def test_what_is_left_out_is_listed_with_the_reason(made):

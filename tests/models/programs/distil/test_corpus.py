@@ -167,29 +167,22 @@ def test_a_run_that_was_killed_goes_on_where_it_ended(tmp_path, monkeypatch):
     assert content_of(tmp_path / "out") == content_of(tmp_path / "whole")
 
 
+def test_texts_that_run_out_are_reported_and_a_voice_without_any_is_an_error(tmp_path):
+    none = spoken(tmp_path, GOOD[:1], voices="anna,bert", code=1)
+    assert "of 1 text, a voice gets 0; give more texts, or fewer voices" in none.stderr
+    assert not (tmp_path / "out").exists()
+    few = spoken(tmp_path, GOOD, "--texts", "6", voices="anna,bert")
+    assert "of 10 texts, a voice gets 5; give more texts, or a smaller --texts" in few.stderr
+    short = spoken(tmp_path, GOOD, "--minutes", "2", voices="anna,bert")
+    assert "anna: all texts are spoken, 0.2 of 2 min; give more texts" in short.stderr
+
+
 def test_a_teacher_of_faulty_sound_is_stopped_after_the_first_clips(tmp_path):
     texts = [f"This text is read quiet in house {n}." for n in range(30)]
     done = spoken(tmp_path, texts, code=1)
     message = r"error: all 20 clips of anna are faulty, at last anna_t-\d{4}: nothing but silence"
     assert re.search(message, done.stderr)
     assert len((tmp_path / "out" / "clips.jsonl").read_text().splitlines()) in (20, 21)
-
-
-@pytest.mark.parametrize(
-    ("amount", "message"),
-    [
-        (["--minutes", "2"], "anna: all texts are spoken, 0.2 of 2 min; give more texts"),
-        (["--texts", "6"], "of 10 texts, a voice gets 5; give more texts, or a smaller --texts"),
-    ],
-)
-def test_texts_that_run_out_are_reported(tmp_path, amount, message):
-    assert message in spoken(tmp_path, GOOD, *amount, voices="anna,bert").stderr
-
-
-def test_a_voice_without_texts_is_an_error(tmp_path):
-    done = spoken(tmp_path, GOOD[:1], voices="anna,bert", code=1)
-    assert "of 1 text, a voice gets 0; give more texts, or fewer voices" in done.stderr
-    assert not (tmp_path / "out").exists()
 
 
 def test_a_teacher_that_always_fails_ends_the_run_and_is_asked_again_later(tmp_path):
@@ -201,6 +194,12 @@ def test_a_teacher_that_always_fails_ends_the_run_and_is_asked_again_later(tmp_p
     assert (tmp_path / "out" / "clips.jsonl").read_text() == ""
 
 
+def test_a_corpus_without_usable_clips_is_an_error(tmp_path):
+    done = spoken(tmp_path, ["raise it"], code=1)
+    assert f"error: {tmp_path}/out: no clip can be used: {TOY} fails: RuntimeError" in done.stderr
+    assert not (tmp_path / "out" / "metadata.csv").exists()
+
+
 def test_a_teacher_that_leaves_python_fails(tmp_path):
     done = spoken(tmp_path, (f"exit {GOOD[0]}", GOOD[1]))
     assert "anna: 1 clip, 0.0 min; 1 rejected" in done.stderr
@@ -208,16 +207,10 @@ def test_a_teacher_that_leaves_python_fails(tmp_path):
     assert rejected["reason"].startswith(f"{TOY} fails: SystemExit: 3 (")
 
 
-def test_a_corpus_without_usable_clips_is_an_error(tmp_path):
-    done = spoken(tmp_path, ["raise it"], code=1)
-    assert f"error: {tmp_path}/out: no clip can be used: {TOY} fails: RuntimeError" in done.stderr
-    assert not (tmp_path / "out" / "metadata.csv").exists()
-
-
 def test_samples_that_are_no_numbers_are_not_asked_for_again(tmp_path):
     for _ in range(2):
         spoken(tmp_path, ("It is broken here.", GOOD[0]))
-        assert len((tmp_path / "out" / "clips.jsonl").read_text().splitlines()) == 2
+        assert len(read_jsonl(tmp_path / "out" / "clips.jsonl")) == 2
 
 
 @pytest.mark.parametrize(
@@ -273,23 +266,22 @@ def test_wrong_flags_are_refused_before_any_work(tmp_path, words, message):
 
 
 @pytest.mark.parametrize(
-    ("voices", "every", "clips"),
+    ("voices", "id", "clips"),
     [
-        ("anna", "c|Three.\n", "anna_a: {t}:1 by anna, {t}:2 by anna"),
-        ("anna", "b|Three.\n", "anna_b: {every}:1 by anna, {t}:3 by anna"),
-        ("a+b,a-b,a:b", "c|Three.\n", "a_b_c: {every}:1 by a+b, {every}:1 by a:b"),
-        ("x,x_c", "c_b|Three.\n", "x_c_b: {every}:1 by x, {t}:3 by x_c"),
+        ("anna", "c", "anna_a: {t}:1 by anna, {t}:2 by anna"),
+        ("anna", "b", "anna_b: {every}:1 by anna, {t}:3 by anna"),
+        ("a+b,a-b,a:b", "c", "a_b_c: {every}:1 by a+b, {every}:1 by a:b"),
+        ("x,x_c", "c_b", "x_c_b: {every}:1 by x, {t}:3 by x_c"),
     ],
 )
-def test_clips_of_one_id_are_refused_with_the_places_of_their_texts(tmp_path, voices, every, clips):
-    texts, further = tmp_path / "t.csv", tmp_path / "every.csv"
+def test_clips_of_one_id_are_refused_with_the_places_of_their_texts(tmp_path, voices, id, clips):
+    texts, every, out = (tmp_path / name for name in ("t.csv", "every.csv", "out"))
     texts.write_text("a|One.\na|Two.\nb|Four.\n")
-    further.write_text(every)
-    out = tmp_path / "out"
-    done = distil("--voices", voices, "--every", further, "--texts", "1", texts=texts, out=out)
+    every.write_text(f"{id}|Three.\n")
+    done = distil("--voices", voices, "--every", every, "--texts", "1", texts=texts, out=out)
     assert done.returncode == 1
     assert "several clips would have the same id; rename texts or voices:" in done.stderr
-    assert clips.format(t=texts, every=further) in done.stderr
+    assert clips.format(t=texts, every=every) in done.stderr
     assert "no --licence" not in done.stderr
     assert not out.exists()
 

@@ -5,7 +5,8 @@ import json
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import helper, numpy_helper
+from onnx.parser import parse_graph
 
 from models.programs.distil.teachers import checked_sound, find_teacher
 from tests.commands import command
@@ -17,40 +18,30 @@ PHONES = "_^$ ˈabdefhijklmnopstuvwzæðŋɐɑɔəɚɛɜɡɪɹʃʊʌʒθᵻː,.?
 SAMPLES_PER_ID = 100
 
 
+# Each id becomes 100 samples; each speaker adds a constant.
+GRAPH = """
+voice (int64[1, n] input, int64[1] input_lengths, float[3] scales{sid}) => (float[1, 1, s] output)
+<int64[1] last = {{2}}, int64[3] flat = {{1, 1, -1}}, int64[1] first = {{0}},
+ float[1] scale = {{0.01}}, float[{n}] heights = {{{heights}}}> {{
+  ids = Cast <to = 1> (input)
+  column = Unsqueeze (ids, last)
+  samples = Mul (column, ones)
+  wav = Reshape (samples, flat)
+  scaled = Mul (wav, scale)
+  height = Gather (heights, {speaker})
+  output = Add (scaled, height)
+}}
+"""
+
+
 def write_voice(path, speakers=()):
-    """A graph with Piper's inputs: each id becomes 100 samples; each speaker adds a constant."""
-    inputs = [
-        helper.make_tensor_value_info("input", TensorProto.INT64, [1, "n"]),
-        helper.make_tensor_value_info("input_lengths", TensorProto.INT64, [1]),
-        helper.make_tensor_value_info("scales", TensorProto.FLOAT, [3]),
-    ]
-    heights = [1.0] if not speakers else [0.25, 0.5, 1.0][: len(speakers)]
-    constants = {
-        "ones": np.ones((1, 1, SAMPLES_PER_ID), np.float32),
-        "flat": np.array([1, 1, -1], np.int64),
-        "last": np.array([2], np.int64),
-        "scale": np.array([0.01], np.float32),
-        "heights": np.array(heights, np.float32),
-        "first": np.array([0], np.int64),
-    }
-    if speakers:
-        inputs.append(helper.make_tensor_value_info("sid", TensorProto.INT64, [1]))
-    nodes = [
-        helper.make_node("Cast", ["input"], ["ids"], to=TensorProto.FLOAT),
-        helper.make_node("Unsqueeze", ["ids", "last"], ["column"]),
-        helper.make_node("Mul", ["column", "ones"], ["samples"]),
-        helper.make_node("Reshape", ["samples", "flat"], ["wav"]),
-        helper.make_node("Mul", ["wav", "scale"], ["scaled"]),
-        helper.make_node("Gather", ["heights", "sid" if speakers else "first"], ["height"]),
-        helper.make_node("Add", ["scaled", "height"], ["output"]),
-    ]
-    graph = helper.make_graph(
-        nodes,
-        "voice",
-        inputs,
-        [helper.make_tensor_value_info("output", TensorProto.FLOAT, [1, 1, "s"])],
-        [onnx.numpy_helper.from_array(value, name) for name, value in constants.items()],
-    )
+    """Writes a graph with Piper's inputs, and its settings."""
+    sid, speaker = (", int64[1] sid", "sid") if speakers else ("", "first")
+    heights = [0.25, 0.5, 1.0][: len(speakers)] if speakers else [1.0]
+    constants = {"n": len(heights), "heights": ", ".join(map(str, heights))}
+    graph = parse_graph(GRAPH.format(sid=sid, speaker=speaker, **constants))
+    ones = np.ones((1, 1, SAMPLES_PER_ID), np.float32)
+    graph.initializer.append(numpy_helper.from_array(ones, "ones"))
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.save(model, path)
     config = {

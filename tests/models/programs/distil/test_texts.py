@@ -19,28 +19,29 @@ def frontend():
 
 @pytest.fixture
 def read(tmp_path, frontend):
-    def reader(content, name="daily.txt", excluded=None):
+    def reader(content, name="daily.txt", excluded=""):
         (tmp_path / name).write_text(content)
-        if excluded is not None:
-            (tmp_path / "excluded.txt").write_text(excluded)
-            return read_pool(tmp_path / name, frontend, tmp_path / "excluded.txt")
-        return read_pool(tmp_path / name, frontend)
+        (tmp_path / "excluded.txt").write_text(excluded)
+        return read_pool(tmp_path / name, frontend, tmp_path / "excluded.txt" if excluded else None)
 
     return reader
 
 
-def test_a_line_is_a_text_with_the_number_of_its_line(read):
-    texts = read("It cost $3.50 in 1984, Dr. Smith\n\nReally?\n")
-    cost, really = (text[:3] for text in texts)
-    words = "It cost three dollars and fifty cents in nineteen eighty-four, Doctor Smith."
-    assert cost == ("daily-0001", "It cost $3.50 in 1984, Dr. Smith", words)
-    assert really == ("daily-0003", "Really?", "Really?")
+COST = "It cost $3.50 in 1984, Dr. Smith"
+IN_WORDS = "It cost three dollars and fifty cents in nineteen eighty-four, Doctor Smith."
+ROWS = [("a", "No. 2", "Number two."), ("b", "Yes!", "Yes!")]
 
 
-@pytest.mark.parametrize("mark", "|\t")
-def test_a_table_has_ids_and_may_have_normalised_texts(read, mark):
-    texts = read(f"a{mark}No. 2{mark}Number two\nb{mark}Yes!\n")
-    assert [text[:3] for text in texts] == [("a", "No. 2", "Number two."), ("b", "Yes!", "Yes!")]
+@pytest.mark.parametrize(
+    ("content", "texts"),
+    [  # a line is a text with the number of its line; a table has ids, and may have other columns
+        (f"{COST}\n\nYes!\n", [("daily-0001", COST, IN_WORDS), ("daily-0003", "Yes!", "Yes!")]),
+        *((f"a{mark}No. 2{mark}Number two\nb{mark}Yes!\n", ROWS) for mark in "|\t"),
+        ("ID|speaker|text|normalized\na|anna|No. 2|Number two.\n", ROWS[:1]),
+    ],
+)
+def test_texts_of_lines_and_of_tables_have_ids_and_words(read, content, texts):
+    assert [text[:3] for text in read(content)] == texts
 
 
 MIXED = "; a table has it in every line, a file of texts in none"
@@ -74,11 +75,6 @@ def test_texts_in_the_script_of_another_language_need_its_code(read, caplog):
 def test_a_file_may_have_any_name(read):
     (text,) = read("Hello.", name="my téxts.txt")
     assert re.fullmatch("my_t_xts-[0-9a-f]{8}-0001", text.id)
-
-
-def test_a_first_line_may_name_the_columns(read):
-    (text,) = read("ID|speaker|text|normalized\nx|anna|It's 3.|It's three.\n")
-    assert text[:3] == ("x", "It's 3.", "It's three.")
 
 
 def test_a_folder_is_a_corpus(tmp_path, frontend):
@@ -143,15 +139,9 @@ EGS = Path(__file__).parents[4] / "egs"
 
 
 @pytest.fixture(scope="module")
-def everyday():
-    frontend = TextFrontend(TextConfig(), "en-us")
-    return read_pool(EGS / "_texts" / "everyday.txt", frontend)
-
-
-@pytest.fixture(scope="module")
-def pool(everyday):
-    demo = EGS / "_demo" / "LJSpeech-mini" / "metadata.csv"
-    return everyday + read_pool(demo, TextFrontend(TextConfig(), "en-us"))
+def pool(frontend):
+    paths = EGS / "_texts" / "everyday.txt", EGS / "_demo" / "LJSpeech-mini" / "metadata.csv"
+    return [text for path in paths for text in read_pool(path, frontend)]
 
 
 def text(id, diphones, kind="length 0", length=10):
@@ -187,8 +177,7 @@ def test_every_kind_has_its_share_as_far_as_there_are_texts(pool):
     assert shares["question"] == pytest.approx(0.12, abs=0.03)
     assert shares["exclamation"] == pytest.approx(0.06, abs=0.03)
     available = Counter(text.kind for text in pool)
-    few = [kind for kind in ("single word", "number") if kind in available]
-    for kind in few:
+    for kind in available.keys() & {"single word", "number"}:
         used_up = sum(text.kind == kind for text in chosen) == available[kind]
         assert used_up or shares[kind] > 0.03
     lengths = [share for kind, share in shares.items() if kind.startswith("length")]

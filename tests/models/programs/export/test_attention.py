@@ -19,9 +19,8 @@ class DrawnAsPrenetMasks:
     """Gives the numbers that `PrenetMasks` draws, step by step."""
 
     def __init__(self, seed: int) -> None:
-        self._generator = torch.Generator().manual_seed(
-            derived_seed("prenet", seed, *IDS[0].tolist())
-        )
+        seed = derived_seed("prenet", seed, *IDS[0].tolist())
+        self._generator = torch.Generator().manual_seed(seed)
         self._steps: list[np.ndarray] = []
 
     def random(self, shape: list[int], _dtype: type) -> np.ndarray:
@@ -35,32 +34,27 @@ class ModuleSession:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        with torch.no_grad():
-            outputs = graph.module(*graph.inputs.values())
+
+    @torch.no_grad()
+    def _outputs(self, inputs):
+        outputs = self._graph.module(*(inputs[name] for name in self._graph.inputs))
         outputs = (outputs,) if isinstance(outputs, torch.Tensor) else outputs
-        self._outputs = dict(zip(graph.outputs, outputs, strict=True))
+        return dict(zip(self._graph.outputs, outputs, strict=True))
 
     def _described(self, tensors):
-        lengths = self._graph.lengths
-        return [
-            SimpleNamespace(
-                name=name,
-                shape=[lengths.get(name, {}).get(i, size) for i, size in enumerate(tensor.shape)],
-            )
-            for name, tensor in tensors.items()
-        ]
+        for name, tensor in tensors.items():
+            lengths = self._graph.lengths.get(name, {})
+            shape = [lengths.get(i, size) for i, size in enumerate(tensor.shape)]
+            yield SimpleNamespace(name=name, shape=shape)
 
     def get_inputs(self):
         return self._described(self._graph.inputs)
 
     def get_outputs(self):
-        return self._described(self._outputs)
+        return self._described(self._outputs(self._graph.inputs))
 
-    @torch.no_grad()
     def run(self, names, inputs):
-        outputs = self._graph.module(*(torch.from_numpy(inputs[n]) for n in self._graph.inputs))
-        outputs = (outputs,) if isinstance(outputs, torch.Tensor) else outputs
-        made = dict(zip(self._graph.outputs, outputs, strict=True))
+        made = self._outputs({name: torch.from_numpy(array) for name, array in inputs.items()})
         return [made[name].numpy() for name in names or made]
 
 

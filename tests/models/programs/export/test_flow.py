@@ -13,38 +13,18 @@ from models.base.graphs import FeedForward, feed_forward_graphs
 from models.programs.export.folder import open_voice
 from models.programs.export.piper_sherpa import export_piper, export_sherpa, ids_of
 from models.synthesizer.synthesizer import Synthesizer
+from tests.models.programs.export import voices
 from tests.models.programs.export.test_onnx_file import session_of
-from tests.models.programs.export.voices import (
-    RATES,
-    SPEAKERS,
-    TEXTS,
-    export,
-    make_flow_voice,
-    published_sherpa,
-    runner_in,
-    wav_of,
-)
-from tests.models.synthesizer.test_vocoders import make_vocoder
+from tests.models.programs.export.voices import TEXTS, infer, wav_of
 
 FACTORS = ("duration", "pitch", "energy")
 SPOKEN = ["<sil>", "HH", "AH0", "L", "OW1", "<.>"]
 
 
 @pytest.fixture(scope="module")
-def synthesizer(tmp_path_factory):
-    folder = make_flow_voice(tmp_path_factory.mktemp("voice") / "flow", *SPEAKERS)
-    return Synthesizer(folder, make_vocoder(folder.parent / "vocoder", rates=RATES), "cpu")
-
-
-@pytest.fixture(scope="module")
-def folder(synthesizer, tmp_path_factory):
-    target = tmp_path_factory.mktemp("exported") / "flow"
-    return export(synthesizer, synthesizer.vocoder_name, target)
-
-
-@pytest.fixture(scope="module")
-def voice(folder):
-    return runner_in(folder).Voice(folder, threads=1)
+def synthesizer(vocoder, tmp_path_factory):
+    folder = voices.make_flow_voice(tmp_path_factory.mktemp("voice") / "flow", *voices.SPEAKERS)
+    return Synthesizer(folder, vocoder, "cpu")
 
 
 @pytest.fixture(scope="module")
@@ -64,14 +44,8 @@ def test_mels_are_those_of_the_network(voice, synthesizer, temperature, seed):
         factors = generator.uniform(0.5, 2, (3, 1, len(ids))).astype("f")
         controls = dict(zip(FACTORS, factors, strict=True)) | voice._flow(temperature, seed)
         found = voice.mel(ids, speaker % 2, controls, generator)
-        expected = network.infer(
-            torch.tensor([ids]),
-            torch.tensor([len(ids)]),
-            speaker_ids=torch.tensor([speaker % 2]),
-            seed=seed,
-            temperature=temperature,
-            **{f"{name}_control": torch.from_numpy(controls[name]) for name in FACTORS},
-        )
+        settings = {f"{name}_control": torch.from_numpy(controls[name]) for name in FACTORS}
+        expected = infer(network, ids, speaker % 2, seed=seed, temperature=temperature, **settings)
         np.testing.assert_allclose(found, expected.mel.numpy(), rtol=0, atol=1e-4)
 
 
@@ -103,10 +77,8 @@ def test_texts_sound_as_with_the_synthesizer(voice, synthesizer, settings):
 
 
 def test_seed_and_temperature_choose_the_speech(voice):
-    plain, *others = (
-        voice(TEXTS[0], speaker="anna", **settings)
-        for settings in ({}, {"seed": 1}, {"temperature": 0.0}, {"temperature": 0.3})
-    )
+    settings = {}, {"seed": 1}, {"temperature": 0.0}, {"temperature": 0.3}
+    plain, *others = (voice(TEXTS[0], speaker="anna", **changes) for changes in settings)
     assert [np.array_equal(plain, other) for other in others] == [False, False, True]
     for settings, message in (
         ({"temperature": 2.1}, "the temperature 2.1 is not from 0 to 2"),
@@ -162,5 +134,5 @@ def test_the_published_piper_speaks_with_the_temperature_of_the_voice(opened, tm
 
 def test_the_published_sherpa_onnx_speaks_with_the_temperature_of_the_voice(opened, tmp_path):
     export_sherpa(opened, tmp_path / "out")
-    found = published_sherpa(tmp_path / "out").generate("hello", sid=1)
+    found = voices.published_sherpa(tmp_path / "out").generate("hello", sid=1)
     np.testing.assert_allclose(np.array(found.samples), wav_of(opened, SPOKEN), rtol=0, atol=1e-3)

@@ -9,17 +9,16 @@ from models.base.assets import Assets
 from models.base.registry import load_config
 from models.programs.export.folder import write_frontend
 from modules.mel import MelConfig
+from processors.text import voice_phones
 from processors.text.reading import TextReader, has_word
-from processors.text.voice_phones import (
-    VoicePhones,
-    arpabet_vocabulary,
-    nvidia_vocabulary,
-    vocabulary_of,
-)
 from utils.errors import InputError
 from utils.files import write_json
 
 REPOSITORY = Path(__file__).parents[4]
+ESPEAK = {"phone_extractor": "espeak", "normalizer": "none"}
+APPLES = "Guten Tag, es ist 12 Uhr. Die Äpfel sind rot!"
+PRICE = 'Read it: 3 of Xyzzy\'s "apples" (red) cost $2.'
+NVIDIA = {"phone_extractor": "nvidia_english", "p_arpabet": 0.5}
 GERMAN = "ˈa a aɪ ç d eː ɡ iː ɪ l m n ɔ ɾ s t ts ˈuː ʊ v x ə ˈeː ˈɪ ˈɔ"
 # Reads the lines of standard input in a process without PyTorch, outside the repository.
 READ = """
@@ -64,7 +63,7 @@ def frontend_in(
     config = load_config(folder / "config.json")
     of_voice = Assets(MelConfig(), vocabulary, **assets)
     write_frontend(config, of_voice, folder)
-    phones = VoicePhones(of_voice.known_phones, "replace")
+    phones = voice_phones.VoicePhones(of_voice.known_phones, "replace")
     return TextReader(config.preprocess.text, 60, phones, config.spoken_p_arpabet)
 
 
@@ -86,7 +85,7 @@ def assert_same_ids(folder, reader, vocabulary, texts, language):
 
 
 def test_texts_of_every_kind_have_the_ids_of_the_toolkit(tmp_path):
-    vocabulary, texts = arpabet_vocabulary(), pages()
+    vocabulary, texts = voice_phones.arpabet_vocabulary(), pages()
     assert len(texts) == 500
     reader = frontend_in(tmp_path, {}, vocabulary)
     assert_same_ids(tmp_path, reader, vocabulary, texts, "en-us")
@@ -95,18 +94,8 @@ def test_texts_of_every_kind_have_the_ids_of_the_toolkit(tmp_path):
 @pytest.mark.parametrize(
     ("text", "vocabulary", "language", "sentence"),
     [
-        (
-            {"phone_extractor": "espeak", "normalizer": "none"},
-            vocabulary_of(GERMAN.split()),
-            "de",
-            "Guten Tag, es ist 12 Uhr. Die Äpfel sind rot!",
-        ),
-        (
-            {"phone_extractor": "nvidia_english", "p_arpabet": 0.5},
-            nvidia_vocabulary("nvidia_english"),
-            "en-us",
-            'Read it: 3 of Xyzzy\'s "apples" (red) cost $2.',
-        ),
+        (ESPEAK, voice_phones.vocabulary_of(GERMAN.split()), "de", APPLES),
+        (NVIDIA, voice_phones.nvidia_vocabulary("nvidia_english"), "en-us", PRICE),
     ],
 )
 def test_other_phone_sets_have_the_ids_of_the_toolkit(
@@ -117,16 +106,10 @@ def test_other_phone_sets_have_the_ids_of_the_toolkit(
 
 
 def test_the_lexicon_of_the_voice_is_used_and_its_phones_alone(tmp_path):
-    vocabulary = arpabet_vocabulary()
+    vocabulary = voice_phones.arpabet_vocabulary()
     trained = frozenset(vocabulary.symbols) - {"ZH", "<!>"}
-    lexicon = "arion  ZH AA1 N\n"
-    frontend_in(
-        tmp_path,
-        {"lexicon_path": "gone/lexicon.txt"},
-        vocabulary,
-        lexicon=lexicon,
-        trained_phones=trained,
-    )
+    lexicon, text = "arion  ZH AA1 N\n", {"lexicon_path": "gone/lexicon.txt"}
+    frontend_in(tmp_path, text, vocabulary, lexicon=lexicon, trained_phones=trained)
     ((phones,),) = read_apart(tmp_path, ["Arion!"], "en-us")[0]
     names = [vocabulary.symbols[i] for i in phones]
     assert names[1:] == ["Z", "AA1", "N", "<.>"]
@@ -136,7 +119,7 @@ def test_the_lexicon_of_the_voice_is_used_and_its_phones_alone(tmp_path):
 
 
 def test_other_scripts_are_transliterated_or_refused_as_the_voice_says(tmp_path):
-    vocabulary = arpabet_vocabulary()
+    vocabulary = voice_phones.arpabet_vocabulary()
     reader = frontend_in(tmp_path / "speak", {}, vocabulary)
     assert_same_ids(tmp_path / "speak", reader, vocabulary, ["Привет"], "en-us")
     strict = {"unknown_characters": "refuse"}

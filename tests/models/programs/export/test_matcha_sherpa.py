@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import nn
 
-from models.base.assets import Speaker
 from models.base.graphs import EXAMPLE_LENGTH, Graph
 from models.programs.export import matcha_sherpa
 from models.programs.export.folder import ExportedVoice, open_voice
@@ -15,10 +14,10 @@ from models.programs.export.piper_sherpa import export_piper, export_sherpa
 from models.tts.matcha.network import _paced
 from processors.text.symbols import mark_name
 from processors.text.voice_phones import espeak_characters_vocabulary
+from tests.models.programs.export.voices import SPEAKERS, infer
 from tests.models.synthesizer.test_synthesizer import make_voice
 from utils.errors import InputError
 
-SPEAKERS = Speaker("anna", "en-us"), Speaker("bert", "en-us")
 SPOKEN = ["<pad>", *(name for char in "həlˈoʊ wˈɜːld!" for name in (mark_name(char), "<pad>"))]
 
 
@@ -69,8 +68,7 @@ def test_a_text_of_any_length_has_the_mel_of_the_network_by_the_default_speaker(
             "sid": np.array([0]),
         }
         mel, durations = session.run(None, inputs)
-        bert, lengths = torch.tensor([1]), torch.tensor([N])
-        expected = voice.model.network.infer(ids, lengths, speaker_ids=bert, duration_control=1.3)
+        expected = infer(voice.model.network, ids[0].tolist(), duration_control=1.3)
         np.testing.assert_array_equal(durations, expected.durations)
         np.testing.assert_allclose(mel, expected.mel, rtol=0, atol=1e-4)
 
@@ -119,14 +117,9 @@ def test_the_published_sherpa_onnx_speaks(voice, exported):
     model = sherpa_onnx.OfflineTtsModelConfig(matcha=matcha, num_threads=1)
     tts = sherpa_onnx.OfflineTts(sherpa_onnx.OfflineTtsConfig(model=model))
     assert (tts.sample_rate, tts.num_speakers) == (22050, 2)
-    ids = torch.tensor([voice.model.vocabulary.ids(SPOKEN)])
+    ids = voice.model.vocabulary.ids(SPOKEN)
     for speed in (1.0, 1.5):
-        expected = voice.model.network.infer(
-            ids,
-            torch.tensor([len(SPOKEN)]),
-            speaker_ids=torch.tensor([0]),
-            duration_control=1 / speed,
-        )
+        expected = infer(voice.model.network, ids, 0, duration_control=1 / speed)
         samples = tts.generate("Hello world!", sid=1, speed=speed).samples
         assert len(samples) == 256 * int(expected.mel_lengths)
 

@@ -1,4 +1,8 @@
+import copy
+import logging
 from dataclasses import replace
+from functools import partial
+from unittest import mock
 
 import numpy as np
 import onnxruntime
@@ -8,6 +12,7 @@ from onnx import numpy_helper
 from torch import nn
 
 from models.base.graphs import EXAMPLE_LENGTH, Graph, feed_forward_graphs, vocoder_graphs
+from models.programs.export import onnx_file
 from models.programs.export.onnx_file import to_onnx
 from models.tts.fastpitch import FastPitch
 from models.vocoder.vocos import MODEL as VOCOS
@@ -17,6 +22,7 @@ from modules.layers.transformer import FFTStack
 from modules.mel import MelConfig
 from modules.waveform.griffin_lim import GriffinLim
 from modules.waveform.griffin_lim_graph import GriffinLimGraph
+from tests.models.programs.export.voices import infer
 from tests.models.tts.batches import MEL as SMALL_MEL
 from tests.models.tts.batches import N_PHONES, TWO_PITCHES
 from tests.models.tts.test_fastpitch import SMALL, VERSION_1_0
@@ -52,28 +58,20 @@ def test_fastpitch_computes_the_same_in_onnxruntime(config):
     graph = feed_forward_graphs(network)["acoustic"]
     session = session_of(graph)
     for n_phones in (2, 30):
-        inputs = {
-            "phone_ids": torch.randint(1, N_PHONES, (1, n_phones)),
-            "speaker_id": torch.tensor([1]),
-        }
+        ids = torch.randint(1, N_PHONES, (1, n_phones))
         factors = {name: 0.5 + torch.rand(1, n_phones) for name in graph.broadcast}
-        found = session.run(["mel"], {k: v.numpy() for k, v in (inputs | factors).items()})
-        expected = network.infer(
-            inputs["phone_ids"],
-            torch.tensor([n_phones]),
-            speaker_ids=inputs["speaker_id"],
-            **{f"{name}_control": factor for name, factor in factors.items()},
-        )
+        inputs = {"phone_ids": ids, "speaker_id": torch.tensor([1]), **factors}
+        found = session.run(["mel"], {name: value.numpy() for name, value in inputs.items()})
+        controls = {f"{name}_control": factor for name, factor in factors.items()}
+        expected = infer(network, ids[0].tolist(), **controls)
         np.testing.assert_allclose(found[0], expected.mel.numpy(), rtol=0, atol=1e-4)
 
 
 def test_stored_positions_are_used_where_there_are_enough():
     stack = FFTStack([], 4, max_length=5, stored_positions=True)
     nn.init.constant_(stack.positions, 7)
-    inputs = {
-        "frames": torch.zeros(1, EXAMPLE_LENGTH, 4),
-        "mask": torch.ones(1, EXAMPLE_LENGTH, dtype=torch.bool),
-    }
+    mask = torch.ones(1, EXAMPLE_LENGTH, dtype=torch.bool)
+    inputs = {"frames": torch.zeros(1, EXAMPLE_LENGTH, 4), "mask": mask}
     session = session_of(Graph(stack, inputs, ("sum",), {key: {1: "n_frames"} for key in inputs}))
     for n_frames in (1, 5, 6):
         frames, mask = (tensor[:, :n_frames] for tensor in inputs.values())
@@ -126,6 +124,12 @@ def test_the_denoiser_of_the_graph_is_that_of_the_network():
         torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
 
 
+def test_the_level_of_pytorchs_log_is_as_before(caplog):
+    caplog.set_level(logging.INFO, "torch.onnx")
+    to_onnx(Graph(nn.ReLU(), {"signal": torch.zeros(1, 4)}, ("positive",), {}))
+    assert logging.getLogger("torch.onnx").level == logging.INFO
+
+
 class Convolutions(nn.Module):
     """Both kinds of convolution: they have output channels in different dimensions."""
 
@@ -139,18 +143,25 @@ class Convolutions(nn.Module):
         return self.up(self.down(signal))
 
 
-@pytest.fixture
-def graph():
+@pytest.fixture(scope="module")
+def exported():
+    """A graph, what PyTorch makes of it, and how its weights are stored in fewer bits."""
     module = Convolutions().eval()
     with torch.no_grad():  # channels of very different sizes
         module.down.weight *= torch.logspace(-3, 1, 64)[:, None, None]
         module.up.weight *= torch.logspace(-3, 1, 4)[:, None]
-    return Graph(module, {"signal": torch.randn(1, 4, 50)}, ("wav",), {"signal": {2: "n"}})
+    graph = Graph(module, {"signal": torch.randn(1, 4, 50)}, ("wav",), {"signal": {2: "n"}})
+    with mock.patch.object(onnx_file, "_shrink_weights") as shrink:
+        model = to_onnx(graph, "fp16")
+    _, parameters, kind = shrink.call_args.args
+    assert kind == "fp16"
+    return graph, model, partial(onnx_file._shrink_weights, parameters=parameters)
 
 
 @pytest.mark.parametrize(("kind", "bytes_each", "error"), [("fp16", 2, 1e-3), ("int8", 1, 1e-2)])
-def test_weights_take_fewer_bits_and_compute_nearly_the_same(graph, kind, bytes_each, error):
-    model = to_onnx(graph, kind)
+def test_weights_take_fewer_bits_and_compute_nearly_the_same(exported, kind, bytes_each, error):
+    graph, model, shrink = exported[0], copy.deepcopy(exported[1]), exported[2]
+    shrink(model, weight_type=kind)
     sizes = {t.name: numpy_helper.to_array(t).nbytes for t in model.graph.initializer}
     assert sizes[f"module.down.weight_{kind}"] == 4 * 64 * 5 * bytes_each
     assert sizes[f"module.up.weight_{kind}"] == 4 * 64 * 8 * bytes_each
@@ -163,8 +174,9 @@ def test_weights_take_fewer_bits_and_compute_nearly_the_same(graph, kind, bytes_
     assert not np.array_equal(found, expected)
 
 
-def test_a_weight_too_large_for_16_bits_is_named(graph):
-    with torch.no_grad():
-        graph.module.down.weight[0, 0, 0] = 1e5
+def test_a_weight_too_large_for_16_bits_is_named(exported):
+    model, shrink = copy.deepcopy(exported[1]), exported[2]
+    (tensor,) = (t for t in model.graph.initializer if t.name == "module.down.weight")
+    tensor.CopyFrom(numpy_helper.from_array(np.full((64, 4, 5), 1e5, np.float32), tensor.name))
     with pytest.raises(InputError, match=r"module\.down\.weight holds numbers too large"):
-        to_onnx(graph, "fp16")
+        shrink(model, weight_type="fp16")

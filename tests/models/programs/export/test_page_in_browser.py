@@ -8,13 +8,12 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from models.base.assets import Speaker
 from models.programs.export.folder import export_voice, export_web, open_voice
 from models.synthesizer.synthesizer import Synthesizer
 from tests.models.evaluation.report.browser import Browser, find_browser
 from tests.models.evaluation.report.test_page_in_browser import wait_for
 from tests.models.programs.export.test_frontend import pages
-from tests.models.programs.export.voices import TEXTS, make_flow_voice, runner_in
+from tests.models.programs.export.voices import SPEAKERS, TEXTS, make_flow_voice, runner_in
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.models.synthesizer.test_vocoders import make_vocoder
 from utils.errors import InputError
@@ -55,8 +54,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def voice(tmp_path_factory):
-    speakers = Speaker("anna", "en-us"), Speaker("bert", "en-us")
-    home = make_voice(tmp_path_factory.mktemp("voice") / "two", *speakers, default="bert")
+    home = make_voice(tmp_path_factory.mktemp("voice") / "two", *SPEAKERS, default="bert")
     return open_voice(home, make_vocoder(home.parent / "vocoder"))
 
 

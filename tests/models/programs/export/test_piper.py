@@ -11,9 +11,8 @@ from models.programs.export.piper_sherpa import export_piper
 from models.synthesizer.synthesizer import Synthesizer
 from processors.text.espeak import is_ipa
 from processors.text.voice_phones import arpabet_vocabulary, vocabulary_of
-from tests.models.programs.export.voices import RATES, SPEAKERS, wav_of
+from tests.models.programs.export.voices import SPEAKERS, wav_of
 from tests.models.synthesizer.test_synthesizer import make_voice
-from tests.models.synthesizer.test_vocoders import make_vocoder
 from tests.processors.text.test_espeak import speak
 
 piper = pytest.importorskip("piper")
@@ -35,9 +34,9 @@ def make_espeak_voice(folder):
 
 
 @pytest.fixture(scope="module")
-def synthesizer(tmp_path_factory):
+def synthesizer(vocoder, tmp_path_factory):
     folder = make_espeak_voice(tmp_path_factory.mktemp("voice") / "two")
-    return Synthesizer(folder, make_vocoder(folder.parent / "vocoder", rates=RATES), "cpu")
+    return Synthesizer(folder, vocoder, "cpu")
 
 
 @pytest.fixture(scope="module")
@@ -81,11 +80,9 @@ def test_phones_pauses_and_speakers_are_those_of_the_toolkit(voice, synthesizer,
     assert (folder / "LICENSE").is_file()
 
 
-def test_a_voice_of_arpabet_has_the_nearest_phones(tmp_path):
-    home = make_voice(tmp_path / "arpabet", *SPEAKERS)
-    vocoder = make_vocoder(tmp_path / "vocoder", rates=RATES)  # other files export both graphs too
+def test_a_voice_of_arpabet_has_the_nearest_phones(home, vocoder, tmp_path):
     export_piper(open_voice(home, vocoder), tmp_path / "out")
-    arpabet = piper.PiperVoice.load(tmp_path / "out" / "en_US-arpabet-medium.onnx")
+    arpabet = piper.PiperVoice.load(tmp_path / "out" / "en_US-two-medium.onnx")
     [phonemes] = arpabet.phonemize("Hello, voice of a church!")
     said = " ".join(phones_of(arpabet, load_model(home).vocabulary, phonemes))
     assert said == "HH AH0 L OW1 <,> V OY1 S AH0 V AH0 CH ER1 CH <!>"

@@ -7,35 +7,28 @@ import onnxruntime
 import pytest
 
 from models.base.assets import Speaker
+from models.programs.export import piper_sherpa
 from models.programs.export.folder import open_voice
-from models.programs.export.piper_sherpa import (
-    export_piper,
-    export_sherpa,
-    ids_of,
-    merged_graph,
-    piper_name,
-    piper_settings,
-)
+from models.programs.export.piper_sherpa import ids_of, merged_graph, piper_settings
 from processors.text.g2p import lookup
 from processors.text.voice_phones import vocabulary_of
-from tests.models.programs.export.voices import RATES, SPEAKERS, published_sherpa, wav_of
+from tests.models.programs.export.voices import SPEAKERS, published_sherpa, wav_of
 from tests.models.synthesizer.test_synthesizer import make_voice
-from tests.models.synthesizer.test_vocoders import make_vocoder, make_waveglow
+from tests.models.synthesizer.test_vocoders import make_waveglow
 from utils.errors import InputError
 
 SPOKEN = ["HH", "AH0", "L", "OW1"]
 
 
 @pytest.fixture(scope="module")
-def voice(tmp_path_factory):
-    folder = make_voice(tmp_path_factory.mktemp("voice") / "two", *SPEAKERS)
-    return open_voice(folder, make_vocoder(folder.parent / "vocoder", rates=RATES))
+def voice(home, vocoder):
+    return open_voice(home, vocoder)
 
 
 @pytest.fixture(scope="module")
 def exported(voice, tmp_path_factory):
     target = tmp_path_factory.mktemp("exported") / "two"
-    export_sherpa(voice, target)
+    piper_sherpa.export_sherpa(voice, target)
     return target
 
 
@@ -58,10 +51,8 @@ def test_the_published_sherpa_onnx_speaks_as_the_network(voice, exported):
     assert (exported / "cmudict.LICENSE").is_file()
     phones = ["<sil>", *lookup("the"), *lookup("fox"), "<.>"]
     for speed in (1.0, 0.8):
-        found, expected = (
-            tts.generate("the fox", sid=1, speed=speed),
-            wav_of(voice, phones, 1 / speed),
-        )
+        found = tts.generate("the fox", sid=1, speed=speed)
+        expected = wav_of(voice, phones, 1 / speed)
         assert found.sample_rate == voice.model.mel.sample_rate
         np.testing.assert_allclose(np.array(found.samples), expected, rtol=0, atol=1e-3)
 
@@ -105,7 +96,7 @@ def test_a_voice_of_espeak_has_settings_for_piper(tmp_path):
     assert settings["phoneme_id_map"]["."] == ids_of(espeak, ["<.>"])
     assert settings["speaker_id_map"] == {"anna": 0}
     with pytest.raises(InputError, match="this voice needs phone_extractor espeak"):
-        export_sherpa(espeak, tmp_path / "sherpa")
+        piper_sherpa.export_sherpa(espeak, tmp_path / "sherpa")
 
 
 def test_number_0_is_the_default_speaker(voice, exported, tmp_path):
@@ -137,9 +128,8 @@ def test_a_voice_of_one_speaker_has_no_input_for_speakers(voice):
 def test_a_voice_of_arpabet_has_settings_for_piper(voice):
     settings = piper_settings(voice)
     ids = settings["phoneme_id_map"]
-    assert ids["ˈoʊ"] == ids_of(voice, ["OW1"])
-    assert ids["ɑːɹ"] == ids_of(voice, ["AA0", "R"])
-    assert ids["tʃ"] == ids_of(voice, ["CH"])
+    for sign, phones in {"ˈoʊ": ["OW1"], "ɑːɹ": ["AA0", "R"], "tʃ": ["CH"]}.items():
+        assert ids[sign] == ids_of(voice, phones)
     assert ids["ː"] == [0]  # of a vowel that is not in the table
     assert ["t", "ʃ"] in settings["vowel_clusters"]
     assert settings["espeak"] == {"voice": "en-us"}
@@ -154,7 +144,7 @@ def test_two_voices_have_names_by_which_piper_knows_them(tmp_path, language, cod
     speaker = Speaker("anna", language)
     folder = make_voice(tmp_path / "my-voice 2", speaker, phone_extractor="espeak")
     voice = open_voice(folder, "griffin_lim")
-    assert piper_name(voice) == f"{code}-my_voice_2-medium"
+    assert piper_sherpa.piper_name(voice) == f"{code}-my_voice_2-medium"
     settings = piper_settings(voice)
     assert settings["language"]["code"] == code
     assert settings["language"]["family"] == code[:2]
@@ -166,7 +156,7 @@ def test_voices_that_the_formats_cannot_hold_are_refused(voice, tmp_path):
     speakers = Speaker("anna", "en-us"), Speaker("bert", "de")
     mixed = make_voice(tmp_path / "mixed", *speakers, phone_extractor="espeak")
     with pytest.raises(InputError, match="Piper has one language per voice"):
-        export_piper(open_voice(mixed, "griffin_lim"), tmp_path / "out")
+        piper_sherpa.export_piper(open_voice(mixed, "griffin_lim"), tmp_path / "out")
     noisy = open_voice(voice.model.home, make_waveglow(tmp_path / "waveglow"))
     with pytest.raises(InputError, match="a vocoder without noise"):
         merged_graph(noisy)

@@ -12,27 +12,14 @@ from onnx.compose import merge_models
 
 from models.programs.export.folder import open_voice
 from models.synthesizer.synthesizer import Synthesizer
-from tests.models.programs.export.voices import RATES, SPEAKERS, TEXTS, export, runner_in
+from tests.models.programs.export.voices import SPEAKERS, TEXTS, infer
 from tests.models.synthesizer.test_synthesizer import make_voice
-from tests.models.synthesizer.test_vocoders import make_vocoder
 from utils.errors import InputError
 
 
 @pytest.fixture(scope="module")
-def synthesizer(tmp_path_factory):
-    folder = make_voice(tmp_path_factory.mktemp("voice") / "two", *SPEAKERS)
-    return Synthesizer(folder, make_vocoder(folder.parent / "vocoder", rates=RATES), "cpu")
-
-
-@pytest.fixture(scope="module")
-def folder(synthesizer, tmp_path_factory):
-    target = tmp_path_factory.mktemp("exported") / "two"
-    return export(synthesizer, synthesizer.vocoder_name, target)
-
-
-@pytest.fixture(scope="module")
-def voice(folder):
-    return runner_in(folder).Voice(folder, threads=1)
+def synthesizer(home, vocoder):
+    return Synthesizer(home, vocoder, "cpu")
 
 
 def test_mels_are_those_of_the_network(voice, synthesizer):
@@ -40,30 +27,20 @@ def test_mels_are_those_of_the_network(voice, synthesizer):
     clauses = [clause for text in TEXTS for row in voice._reader(text, "en-us") for clause in row]
     for ids in (clause.phone_ids for clause in clauses):
         factors = generator.uniform(0.5, 2, (3, 1, len(ids))).astype("f")
-        found = voice.mel(ids, 1, dict(zip(names, factors, strict=True)), generator)
-        expected = synthesizer.model.network.infer(
-            torch.tensor([ids]),
-            torch.tensor([len(ids)]),
-            speaker_ids=torch.tensor([1]),
-            **{
-                f"{name}_control": torch.from_numpy(factor)
-                for name, factor in zip(names, factors, strict=True)
-            },
-        )
-        np.testing.assert_allclose(found, expected.mel.numpy(), rtol=0, atol=1e-4)
+        controls = dict(zip(names, factors, strict=True))
+        found = voice.mel(ids, 1, controls, generator)
+        settings = {f"{name}_control": torch.from_numpy(controls[name]) for name in names}
+        expected = infer(synthesizer.model.network, ids, **settings).mel
+        np.testing.assert_allclose(found, expected.numpy(), rtol=0, atol=1e-4)
 
 
 def test_lengths_have_names_and_both_graphs_without_paths_can_be_one(folder, voice):
     for path in folder.glob("*.onnx"):
         assert b".py" not in path.read_bytes(), path.name
     acoustic, vocoder = (onnx.load(folder / f"{name}.onnx") for name in ("acoustic", "vocoder"))
-    shapes = {
-        tensor.name: [
-            size.dim_param or size.dim_value for size in tensor.type.tensor_type.shape.dim
-        ]
-        for model in (acoustic, vocoder)
-        for tensor in (*model.graph.input, *model.graph.output)
-    }
+    tensors = (tensor for m in (acoustic, vocoder) for tensor in (*m.graph.input, *m.graph.output))
+    dims = ((tensor.name, tensor.type.tensor_type.shape.dim) for tensor in tensors)
+    shapes = {name: [size.dim_param or size.dim_value for size in dim] for name, dim in dims}
     assert shapes == {
         **{"phone_ids": [1, "n_phones"], "speaker_id": [1]},
         **{key: [1, "n_phones or 1"] for key in ("duration", "pitch", "energy")},

@@ -13,9 +13,8 @@ from models.programs.export import folder as exports
 from models.programs.export.folder import PACKAGES, export_web, fetch_packages, open_voice
 from processors.text.letter_network import PATH, bundled_network, phones_of
 from processors.text.voice_phones import vocabulary_of
-from tests.models.programs.export.voices import RATES, SPEAKERS
 from tests.models.synthesizer.test_synthesizer import make_voice
-from tests.models.synthesizer.test_vocoders import make_vocoder, make_waveglow
+from tests.models.synthesizer.test_vocoders import make_waveglow
 from utils.errors import InputError
 
 NODE = shutil.which("node")
@@ -39,14 +38,12 @@ shutil.copy(f"{sys.argv[0]}.{package}.tgz", target)
 
 
 @pytest.fixture(scope="module")
-def exported(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("web")
-    home = make_voice(folder / "voice", *SPEAKERS)
-    voice = open_voice(home, make_vocoder(folder / "vocoder", rates=RATES))
+def exported(home, vocoder, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("web") / "out"
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(exports, "fetch_packages", lambda folder: (folder / "pyodide").mkdir())
-        export_web(voice, folder / "out")
-    return folder / "out"
+        export_web(open_voice(home, vocoder), folder)
+    return folder
 
 
 def test_the_folder_has_all_that_its_files_load(exported):
@@ -66,10 +63,7 @@ def test_the_front_end_reads_without_numpy(exported, tmp_path):
         assert PATH.name not in " ".join(file.namelist())
         file.extractall(tmp_path / "apart")
     command = [sys.executable, "-I", "-c", READ, "The blorked fox."]
-    done = subprocess.run(
-        command, check=True, capture_output=True, text=True, cwd=tmp_path / "apart"
-    )
-    [clause] = json.loads(done.stdout)
+    [clause] = json.loads(subprocess.check_output(command, text=True, cwd=tmp_path / "apart"))
     assert clause["phones"] == ["<sil>", "DH", "AH0", "Z", "F", "AA1", "K", "S", "<.>"]
     assert clause["words"] == [["The", 1, 3], ["blorked", 3, 4], ["fox", 4, 8]]
 
@@ -85,17 +79,17 @@ def test_the_letter_network_in_javascript_is_that_of_the_toolkit(exported, tmp_p
     )
     letters = [["'abcdefghijklmnopqrstuvwxyz".index(sign) for sign in word] for word in WORDS]
     command = [NODE, str(tmp_path / "run.mjs"), json.dumps(letters)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    assert json.loads(done.stdout) == [phones_of(word) for word in letters]
+    found = json.loads(subprocess.check_output(command, text=True))
+    assert found == [phones_of(word) for word in letters]
 
 
-def test_voices_that_a_browser_cannot_speak_are_refused(tmp_path):
-    home = make_voice(
+def test_voices_that_a_browser_cannot_speak_are_refused(home, tmp_path):
+    espeak = make_voice(
         tmp_path / "espeak", vocabulary=vocabulary_of(["a", "b"]), phone_extractor="espeak"
     )
     with pytest.raises(InputError, match="needs phones of espeak-ng, which browsers do not have"):
-        export_web(open_voice(home, "griffin_lim"), tmp_path / "out")
-    noisy = open_voice(make_voice(tmp_path / "voice"), make_waveglow(tmp_path / "waveglow"))
+        export_web(open_voice(espeak, "griffin_lim"), tmp_path / "out")
+    noisy = open_voice(home, make_waveglow(tmp_path / "waveglow"))
     with pytest.raises(InputError, match="a vocoder without noise"):
         export_web(noisy, tmp_path / "out")
     assert not (tmp_path / "out").exists()

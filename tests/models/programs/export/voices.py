@@ -8,8 +8,6 @@ import pytest
 import torch
 
 from models.base.assets import Speaker
-from models.programs.export.folder import export_voice, open_voice
-from models.synthesizer.synthesizer import Synthesizer
 from tests.models.synthesizer.test_synthesizer import make_voice
 
 # Equal voices in all files, whose graphs are exported once
@@ -42,22 +40,17 @@ def make_flow_voice(folder: Path, *speakers: Speaker) -> Path:
     return make_voice(folder, *speakers, model="FlowSpeech", sizes=FLOW)
 
 
-def export(synthesizer: Synthesizer, vocoder, folder: Path, **options) -> Path:
-    """Exports a synthesizer's voice with a vocoder."""
-    export_voice(open_voice(synthesizer.model.home, vocoder), folder, **options)
-    return folder
+def infer(network, ids, speaker: int = 1, **settings):
+    """What a network makes of the ids of one text, by the second of two speakers."""
+    lengths, speaker_ids = torch.tensor([len(ids)]), torch.tensor([speaker])
+    return network.infer(torch.tensor([ids]), lengths, speaker_ids=speaker_ids, **settings)
 
 
 def wav_of(opened, phones, duration: float = 1.0, **settings):
     """The sound of the networks by the second speaker, (S,)."""
-    ids = torch.tensor([opened.model.vocabulary.ids(phones)])
-    mel = opened.model.network.infer(
-        ids,
-        torch.tensor([ids.shape[1]]),
-        speaker_ids=torch.tensor([1]),
-        duration_control=torch.full(ids.shape, float(duration)),
-        **settings,
-    ).mel
+    ids = opened.model.vocabulary.ids(phones)
+    factors = torch.full((1, len(ids)), float(duration))
+    mel = infer(opened.model.network, ids, duration_control=factors, **settings).mel
     return opened.graphs["vocoder"].module(mel)[0].detach().numpy()
 
 

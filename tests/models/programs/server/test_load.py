@@ -20,13 +20,9 @@ FORMATS = ("wav", "mp3", "opus", "flac", "pcm")
 
 @pytest.fixture
 def process(folders):
-    process = subprocess.Popen(
-        [sys.executable, "-m", "bins.arion", "serve", str(folders["tiny"]), "--port", "0"],
-        cwd=ROOT,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    words = sys.executable, "-m", "bins.arion", "serve", str(folders["tiny"]), "--port", "0"
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(words, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
     yield process
     process.kill()
 
