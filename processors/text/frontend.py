@@ -42,9 +42,10 @@ class TextFrontend:
         self, config: TextConfig, language: str, unknown: UnknownCharacters = "refuse"
     ) -> None:
         self.language = language
-        self._config = config
         self._unknown: UnknownCharacters = unknown
         self._symbols = config.phone_extractor if config.keeps_punctuation else ""
+        self._in_letters, self._ends_in_eos = config.in_letters, config.ends_in_eos
+        self._is_characters = config.is_characters
         self._phone_prefix = symbols.ARPABET_PREFIX if config.has_nvidia_symbols else ""
         self._has_classes = config.pauses == "classes" and not self._symbols
         self._is_english = config.normalizer == "english" and is_english(language)
@@ -122,7 +123,7 @@ class TextFrontend:
         """Converts these to words without hyphens, or symbols; returns also marks left out."""
         if self._symbols:
             return letters.read_symbols(text, self._symbols)
-        if self._config.in_letters:
+        if self._in_letters:
             tokens = [word for token in tokens for word in letters.split_words(token)]
         return text, merge_pauses(tokens), ()
 
@@ -184,7 +185,7 @@ class TextFrontend:
             spoken = next(said) if token.kind == "word" else Pronunciation(phones, in_lexicon=True)
             while spoken.is_joined and pairs[-1][0].text == symbols.WORD_BOUNDARY:
                 pairs.pop()
-            if self._config.is_characters:
+            if self._is_characters:
                 spoken = spoken._replace(phones=tuple("".join(spoken.phones)))
             pairs.append((token, spoken))
         return pairs
@@ -202,7 +203,7 @@ class TextFrontend:
                     has_marks = self._has_classes or self._symbols
                     phones.append(token.text if has_marks else symbols.SHORT_PAUSE)
                 continue
-            if follows_word and self._config.in_letters and not self._symbols:
+            if follows_word and self._in_letters and not self._symbols:
                 phones.append(symbols.WORD_BOUNDARY)
             start, end = len(phones), len(phones) + len(said.phones)
             if said.instead:
@@ -215,8 +216,8 @@ class TextFrontend:
             phones.append(symbols.FULL_STOP)
         if phones[-1] == symbols.SHORT_PAUSE:
             phones.pop()
-        phones += [symbols.END] * self._config.ends_in_eos
-        if self._config.is_characters:  # with a blank before, after and between all of them
+        phones += [symbols.END] * self._ends_in_eos
+        if self._is_characters:  # with a blank before, after and between all of them
             phones = [symbols.BLANK, *(name for phone in phones for name in (phone, symbols.BLANK))]
             words = [Word(word.text, 2 * word.start + 1, 2 * word.end) for word in words]
         spoken = SpokenText(text, normalised, tuple(phones), tuple(words), tuple(unknown))

@@ -226,7 +226,8 @@ class Handler(BaseHTTPRequestHandler):
     def create(self):
         wanted = json.loads(self.body)
         if self.user() != OWNER:
-            raise HttpError(403 if self.user() else 401, "", "You may not create it")
+            status = 403 if self.user() else 401
+            raise HttpError(status, "", "You don't have the rights to create it")
         name = f"{wanted['organization']}/{wanted['name']}"
         answer = {"url": f"{self.server.url}/{name}", "name": name}
         if name in self.server.repos:

@@ -16,11 +16,6 @@ def alternatives(words: Iterable[str]) -> str:
     return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
 
 
-def is_attribute(text: str, start: int) -> bool:
-    """Returns whether a quantity is an attribute after an article: "a 5 km run"."""
-    return re.search(r"(?:^|\s)an?\s$", text[max(0, start - 4) : start], re.I) is not None
-
-
 def apply(rules: Iterable[Rule], text: str) -> str:
     """Applies rules in order."""
     for pattern, say in rules:

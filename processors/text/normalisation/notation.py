@@ -6,7 +6,7 @@ words around, since the same signs mean something else in other texts ("90s musi
 
 import re
 
-from processors.text.normalisation import is_attribute, numbers, rule
+from processors.text.normalisation import numbers, rule
 
 CODED = (  # before a code
     "confirmation|account|order|tracking|reference|routing|card|serial|member|membership|customer|"
@@ -62,7 +62,7 @@ def _code(match: re.Match[str]) -> str:
 def _seconds(match: re.Match[str]) -> str:
     """Says "5s" as "5 seconds", and "a 5s delay" as "a 5 second delay"."""
     amount = match["amount"]
-    is_one = amount == "1" or is_attribute(match.string, match.start("amount"))
+    is_one = amount == "1" or numbers.is_attribute(match.string, match.start("amount"))
     return f"{match['before']}{amount} second{'s' * (not is_one)}"
 
 

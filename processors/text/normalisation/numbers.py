@@ -126,6 +126,11 @@ def year_or_number(digits: str) -> str:
     return year(digits) if is_year(digits) else cardinal(digits)
 
 
+def is_attribute(text: str, start: int) -> bool:
+    """Returns whether a quantity is an attribute after an article: "a 5 km run"."""
+    return re.search(r"(?:^|\s)an?\s$", text[max(0, start - 4) : start], re.I) is not None
+
+
 _COUNTED = re.compile(r"\s+(?:(?!(?:was|is|as|has|its|his|this|always)\b)[a-z]+s|people)\b")
 _DATED = re.compile(
     r"\b(?:in|of|since|by|from|to|the|until|till|before|after|year|and|between)\s+$", re.I

@@ -3,8 +3,15 @@
 import re
 from typing import NamedTuple
 
-from processors.text.normalisation import alternatives, is_attribute, rule
-from processors.text.normalisation.numbers import NUMBER, QUANTITIES, cardinal, number, quantity
+from processors.text.normalisation import alternatives, rule
+from processors.text.normalisation.numbers import (
+    NUMBER,
+    QUANTITIES,
+    cardinal,
+    is_attribute,
+    number,
+    quantity,
+)
 
 _SYMBOLS_OF = {
     "kilometer": "km", "meter": "m", "centimeter": "cm", "millimeter": "mm", "nanometer": "nm",
