@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection
 
 from config.text import UnknownCharacters
-from processors.text.normalisation import apply, rule
+from processors.text.normalisation import rule
 from processors.text.normalisation.abbreviations import ABBREVIATIONS, ADDRESSES, say_acronyms
 from processors.text.normalisation.dates import DATES, HALVES, NAMES, TIMES
 from processors.text.normalisation.foreign import to_ascii_letters
@@ -90,7 +90,8 @@ def english_in_words(text: str, own_words: Collection[str], unknown: UnknownChar
     text = clean_characters(text)
     if not text.isascii():
         text = to_ascii_letters(text, unknown, own_words)
-    text = apply(_RULES if re.search(r"[0-9]", text) else _WITHOUT_DIGITS, text)
+    for pattern, say in _RULES if re.search(r"[0-9]", text) else _WITHOUT_DIGITS:
+        text = pattern.sub(say, text)
     if _CAPITALS.search(text):
         text = say_acronyms(text, own_words)
     return say_signs(text)
@@ -112,6 +113,7 @@ def tidy_punctuation(text: str) -> str:
     Quotes are removed; brackets, dashes and dots inside a sentence become commas; of several marks
     in a row the strongest is kept.
     """
-    text = apply(_PUNCTUATION, text)
+    for pattern, mark in _PUNCTUATION:
+        text = pattern.sub(mark, text)
     text = _CLUSTER.sub(lambda match: max(match[0], key=_STRENGTH.find) + " ", text)
     return " ".join(text.lstrip(" ,.;:?!").split())
