@@ -180,7 +180,9 @@ def _finish(run: DatasetRun, total: ShardReport) -> Summary:
     list_misfits(run.folder, run.listing.utterances, total.scores)
     n_all = len(run.listing.utterances) + len(run.listing.rejected)
     what = f"{run.dataset}: {len(rejected)} of {n_all} utterances cannot be used"
-    reasons = [f"{item.id}: {item.reason}" for item in rejected]
+    reasons = [  # of a corpus with their place
+        item.reason if item.stage == "corpus" else f"{item.id}: {item.reason}" for item in rejected
+    ]
     check_faults(what, reasons, n_all, run.config.max_bad_ratio, run.folder / REJECTED)
     for notice, n in shards.most_common(total.notices)[:_SHOWN]:
         _log.info("%s: %d of its utterances: %s", run.dataset, n, notice)

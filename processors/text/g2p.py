@@ -1,7 +1,7 @@
 """English words to ARPAbet: user lexicon, CMUdict, suffix rules, letter-to-sound, spelling.
 
 The first source that has the word is used; words without a vowel are spelt. All but lexicon words
-are reported as outside the vocabulary.
+are reported as outside the vocabulary. The words around a homograph choose its pronunciation.
 
 `data/cmudict.txt` is CMUdict (Carnegie Mellon University, BSD 2-clause, licence in the same folder)
 without its comments, one `word PH1 PH2` line per pronunciation, sorted by bytes. A space sorts
@@ -28,6 +28,42 @@ _VOWELS = frozenset("aeiouy")
 _ARPABET = frozenset(ARPABET)
 _VOICELESS = ("P", "T", "K", "F", "TH")
 Phones = tuple[str, ...]
+
+# Homographs by the numbers of CMUdict's pronunciations: of the noun or adjective, of the verb, and
+# where the words around decide nothing. Forms in "s" follow.
+_HOMOGRAPHS = {
+    word: tuple(map(int, numbers))
+    for numbers, words in {
+        "121": "abuse address advocate alternate animate approximate associate attribute close"
+        " compound conduct conflict contract contrast convict coordinate deliberate desert"
+        " duplicate elaborate estimate excuse extract graduate moderate object present progress"
+        " project protest rebel use",
+        "122": "combine live",
+        "211": "decrease digest discount escort impact import increase insert insult lives permit"
+        " survey suspect tear transfer transport update",
+        "212": "delegate perfect record subject tears wind wound",
+        "221": "read",
+        "222": "bass lead sow",
+        "313": "separate",
+    }.items()
+    for word in words.split()
+}
+_BEFORE_NOUN = re.compile(
+    "an?|the|my|your|his|her|its|our|their|no|any|some|each|every|another|of|in|with"
+)
+_BEFORE_VERB = re.compile(
+    "to|will|would|can|could|shall|should|may|might|must|cannot|do|does|did|not|please|let's|"
+    "never|always|(?:ca|could|wo|would|should|must|do|does|did)n't|(?:i|you|s?he|it|we|they)'(?:ll|d)"
+)
+_SUBJECT = re.compile("i|you|we|they|who")
+_SUBJECT_OF_S = re.compile("s?he|it|who|which|never|always")
+_AFTER_IMPERATIVE = re.compile(
+    "an?|the|this|that|these|those|my|your|his|her|its|our|all|me|us|it|them|him"
+)
+_AFTER_LIVE = re.compile(
+    "music|shows?|concerts?|broadcasts?|coverage|performances?|audience|stream(?:s|ing)?|video|"
+    "television|events?|recordings?"
+)
 
 
 class Pronunciation(NamedTuple):
@@ -139,7 +175,12 @@ class LexiconPhonemizer:
         said = []
         for i, word in enumerate(words):  # A is the letter, but not before a word at the start
             is_letter = i > 0 or all(len(other) == 1 and other.isupper() for other in words[1:2])
-            said.append(_LETTER_A if word == "A" and is_letter else self._pronounce(word))
+            if word == "A" and is_letter:
+                said.append(_LETTER_A)
+            elif word.lower() not in self._user_lexicon and (phones := _homograph(words, i)):
+                said.append(Pronunciation(phones, in_lexicon=True))
+            else:
+                said.append(self._pronounce(word))
         return said
 
     def _pronounce(self, word: str) -> Pronunciation:
@@ -177,6 +218,27 @@ class LexiconPhonemizer:
                 if len(stem) > 1 and (phones := self._held(stem)):
                     return attach(phones)
         return None
+
+
+def _homograph(words: Sequence[str], i: int) -> Phones | None:
+    """Returns the pronunciation of a homograph among the words of a clause; None: it is none."""
+    stem, ending, subject = words[i].lower(), "", _SUBJECT
+    if stem not in _HOMOGRAPHS:
+        stem, ending, subject = stem[:-1], stem[-1:], _SUBJECT_OF_S
+        if stem not in _HOMOGRAPHS or ending != "s" or not has_variants(words[i]):
+            return None
+    noun, verb, other = _HOMOGRAPHS[stem]
+    before = words[i - 1].lower() if i else ""
+    after = words[i + 1].lower() if i + 1 < len(words) else ""
+    is_imperative = not before and not ending and _AFTER_IMPERATIVE.fullmatch(after)
+    follows_subject = subject.fullmatch(before) and stem != "read"  # "I read" is mostly past
+    number = other
+    if _BEFORE_NOUN.fullmatch(before) or (stem == "live" and _AFTER_LIVE.fullmatch(after)):
+        number = noun
+    elif is_imperative or follows_subject or (not ending and _BEFORE_VERB.fullmatch(before)):
+        number = verb
+    phones = lookup(stem if number == 1 else f"{stem}({number})")
+    return with_s(phones) if phones and ending else phones
 
 
 def _plural_stems(stem: str) -> list[str]:

@@ -164,8 +164,13 @@ def dictionary_of(given: Lexicon) -> Dictionary | None:
 
 
 def _entry(word: str, said: str, place: str, *, keeps_case: bool) -> Entry:
-    are_texts = isinstance(word, str) and isinstance(said, str) and word.strip() and said.strip()
-    if not are_texts or re.search("[{}|]", word) or control_characters(word + said):
+    are_texts = isinstance(word, str) and isinstance(said, str) and word.strip()
+    if (
+        not are_texts
+        or not any(map(str.isalnum, said))
+        or re.search("[{}|]", word)
+        or control_characters(word + said)
+    ):
         expected = "`WORD  PH1 PH2`, or `WORD = nuh-VAD-uh`, other words, or {PH1 PH2}"
         fault = f"{str(word)[:40]!r} has no pronunciation, or is no word"
         raise InputError(f"{place}: {fault}; expected {expected}")

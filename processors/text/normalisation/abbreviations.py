@@ -129,7 +129,7 @@ def _one_of(table: dict[str, str]) -> str:
 ABBREVIATIONS = (
     rule(r"\b[Ee]\.\s?g\.,?", "for example,"),
     rule(r"\b[Ii]\.\s?e\.,?", "that is,"),
-    rule(r"\bP\.\s?O\.(?!\w)", lambda m: "P O" + _final_stop(m)),
+    rule(r"\bP\.\s?([OS])\.(?!\w)", lambda m: f"P {m[1]}" + _final_stop(m)),
     rule(rf"\b({_one_of(_WITHIN)})\.", partial(_expanded, _WITHIN)),
     rule(r"(?<=\s)vs(?=\s)|(?<=[a-z]\s)v\.(?=\s[A-Z])", "versus"),
     rule(rf"\b({_one_of(_NUMBERED)})\.\s?(?=\d)", lambda m: _expanded(_NUMBERED, m) + " "),

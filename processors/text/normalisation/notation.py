@@ -74,6 +74,14 @@ def _grouped(match: re.Match[str]) -> str:
     return match[0] if is_address or _NO_AMOUNT.search(before) else "".join(groups)
 
 
+def _coordinate(match: re.Match[str]) -> str:
+    """Says 40°26'46"N as "40 degrees, 26 minutes, 46 seconds north"."""
+    amounts = zip(match.groups()[:3], ("degree", "minute", "second"), strict=True)
+    parts = [f"{amount} {unit}{'s' * (amount != '1')}" for amount, unit in amounts if amount]
+    names = {"N": "north", "S": "south", "E": "east", "W": "west"}
+    return f"{', '.join(parts)} {names[match[4]]}"
+
+
 NOTATION = (
     # codes, read digit by digit
     rule(rf"\b(?=[\d:]*[A-Fa-f])(?P<code>{_HEX}{{2}}(?::{_HEX}{{2}}){{5}})\b", _code),  # MAC
@@ -113,8 +121,13 @@ NOTATION = (
     rule(rf"(?<=\d)([kKM])(?=\s(?:{_COUNTED})\b)", lambda m: f" {_THOUSANDS[m[1]]}"),
     rule(r"(?<![\w.,])\d{1,3}(?:\.\d{3}){2,3}(?![\w,]|\.\d)", _grouped),  # of Europe
     rule(r"(?<=\d)'(?=\d{3}\b)", ""),  # of Switzerland
+    rule(rf"(?<![\d.,])([1-9]\d{{0,2}}) (\d{{3}})(?=\s?[€£]|\s(?:{_COUNTED})\b)", r"\1\2"),
     rule(r"(?<!Mr\. )(?<!\d )\bRs\.?\s?(?=\d)", "₹"),
     rule(r"(?<![\w$])([$£€])-(?=\d)", r"-\1"),
+    rule(
+        r"\b(\d{1,3})°\s?(\d{1,2})['′]\s?(?:(\d{1,2}(?:\.\d+)?)[\"″]\s?)?([NSEW])\b",
+        _coordinate,
+    ),
     rule(r"\b1:(?=\d{1,3}(?:,\d{3})+\b|\d{3,}\b)", "1 to "),  # of a map
     rule(r"\bFY\s?(?=(?:20)?\d\d\b)", "fiscal year "),
     rule(r"(?<=\bQ[1-4])'(?=\d\d\b)", " "),

@@ -9,6 +9,7 @@ from torch import nn
 from processors.text.g2p import (
     CMUDICT_PATH,
     LexiconPhonemizer,
+    Pronunciation,
     is_arpabet,
     lookup,
     pronounce,
@@ -20,6 +21,42 @@ from utils.errors import InputError
 
 def say(*words, **lexicon):
     return [" ".join(one.phones) for one in LexiconPhonemizer(lexicon)(words)]
+
+
+@pytest.mark.parametrize(
+    ("clause", "word", "phones"),
+    [
+        ("it is no use", "use", "Y UW1 S"),
+        ("they use it", "use", "Y UW1 Z"),
+        ("Its uses are many", "uses", "Y UW1 S IH0 Z"),
+        ("she uses it", "uses", "Y UW1 Z IH0 Z"),
+        ("Close the door", "Close", "K L OW1 Z"),
+        ("a close friend", "close", "K L OW1 S"),
+        ("I live here", "live", "L IH1 V"),
+        ("live music tonight", "live", "L AY1 V"),
+        ("their lives", "lives", "L AY1 V Z"),
+        ("he lives there", "lives", "L IH1 V Z"),
+        ("he will read it", "read", "R IY1 D"),
+        ("Read the text", "Read", "R IY1 D"),
+        ("I have read it", "read", "R EH1 D"),
+        ("world records", "records", "R EH1 K ER0 D Z"),
+        ("she didn't record it", "record", "R AH0 K AO1 R D"),
+        ("strong wind", "wind", "W IH1 N D"),
+        ("to wind it up", "wind", "W AY1 N D"),
+        ("separate rooms", "separate", "S EH1 P R AH0 T"),
+        ("we separate them", "separate", "S EH1 P ER0 EY2 T"),
+        ("closes early", "closes", "K L OW1 Z IH0 Z"),  # one pronunciation
+    ],
+)
+def test_words_around_a_homograph_choose_its_pronunciation(clause, word, phones):
+    words = clause.split()
+    said = LexiconPhonemizer()(words)[words.index(word)]
+    assert said == Pronunciation(tuple(phones.split()), in_lexicon=True)
+
+
+def test_a_homograph_of_the_users_lexicon_is_said_as_it_says():
+    said = LexiconPhonemizer({"use": ("Y", "UH1", "Z")})(["no", "use"])
+    assert said[1].phones == ("Y", "UH1", "Z")
 
 
 @pytest.mark.parametrize(

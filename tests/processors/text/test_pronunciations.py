@@ -95,6 +95,7 @@ def test_a_file_has_phones_respellings_and_words(tmp_path):
         ("foo,F UW1", "lexicon", r"words\.txt:2: 'foo,F' has no pronunciation, or is no word"),
         ("foo: F UW1", "lexicon", r"words\.txt:2: 'foo:' has no pronunciation"),
         ('"foo" F UW1', "lexicon", r"words\.txt:2: '\"foo\"' has no pronunciation"),
+        ("hi = --", "lexicon", r"words\.txt:2: 'hi' has no pronunciation, or is no word"),
         ("= x", "lexicon", r"words\.txt:2: '' has no pronunciation, or is no word"),
         ("a|b = x", "lexicon", r"words\.txt:2: 'a\|b' has no pronunciation, or is no word"),
         ("a = {N", "lexicon", r"words\.txt:2: 'a': braces hold phones"),
