@@ -24,7 +24,8 @@ from utils.errors import InputError
 
 def has_several() -> bool:
     """Returns whether the run has more than one process."""
-    return distributed.is_available() and distributed.is_initialized()
+    is_initialised = distributed.is_available() and distributed.is_initialized()
+    return is_initialised and distributed.get_world_size() > 1
 
 
 def sum_over_processes(values: Sequence[float] | Tensor, device: torch.device) -> Tensor:

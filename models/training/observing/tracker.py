@@ -167,6 +167,7 @@ def _tensorboard(run: TrackedRun) -> Backend:
     writer.add_text("config", "\n".join(table), run.step)
 
     def show(sample: Sample, step: int) -> None:
+        """Records the audio and figures of a sample."""
         for name, draw in sample.figures.items():
             writer.add_figure(_path(sample, name), draw(), step)
         for name, wav in sample.audio.items():
@@ -189,6 +190,7 @@ def _weights_and_biases(run: TrackedRun) -> Backend:
         raise InputError(f"train.tracker wandb: {error}; {remedy}") from error
 
     def show(sample: Sample, step: int) -> None:
+        """Records the audio and figures of a sample."""
         sounds = {
             _path(sample, name): wandb.Audio(_playable(wav).numpy(), sample_rate=run.sample_rate)
             for name, wav in sample.audio.items()

@@ -199,7 +199,9 @@ def test_metrics_that_do_not_fit_the_model_are_refused(metrics, fault):
 
 
 def test_vocoders_may_be_scored_by_resynthesis_and_by_pairs():
-    observing.check_score_metrics(config_of("vocoder", score_metrics=("mel_l1", "mcd")))
+    metrics = ("mel_l1", "mcd", "mcdd")  # only the last one is refused
+    with pytest.raises(InputError, match=r"^train\.score_metrics: mcdd is no metric"):
+        observing.check_score_metrics(config_of("vocoder", score_metrics=metrics))
 
 
 def test_pretrained_models_score_as_in_stage_4():
